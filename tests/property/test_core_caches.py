@@ -236,12 +236,12 @@ def test_decisions_do_not_depend_on_caches_in_many_clusters(name: str) -> None:
 
 
 def _texts_and_amounts(session: Session) -> tuple[object, ...]:
-    """Return the outcome with rounded sums: fractions of devices are added in a different order, as in the engine."""
+    """Return the outcome with texts instead of reasons, and with the amounts of queues."""
     places, evictions, *_, nodes = outcome(session)
     errors = {uid: [(error.reason, error.messages) for error in job.fit_errors] for uid, job in session.jobs.items()}
     statuses = {uid: {t.uid: t.status for t in job.tasks.values()} for uid, job in session.jobs.items()}
     queues = session.shares.queues.values()
-    shares = {queue.name: np.round((queue.fair, queue.allocated, queue.allocated_np), 6).tolist() for queue in queues}
+    shares = {queue.name: (queue.fair, queue.allocated, queue.allocated_np, queue.request) for queue in queues}
     return places, evictions, errors, statuses, shares, nodes
 
 

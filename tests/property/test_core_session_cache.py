@@ -18,7 +18,10 @@ from apportion_runtime.core.task import NO_NODE
 
 pytestmark = pytest.mark.property
 _FREE = QueueResource(-1.0, -1.0, 1.0)
-_SIZES = (GpuRequest(1, 1.0), GpuRequest(2, 1.0), GpuRequest(1, 0.5), GpuRequest(1, 0.25), GpuRequest(1, 0.0, 20_000))
+_SIZES = (
+    GpuRequest(1, 1.0), GpuRequest(2, 1.0), GpuRequest(1, 0.5), GpuRequest(1, 0.7), GpuRequest(1, 0.1),
+    GpuRequest(1, 0.0, 20_000),
+)  # fmt: skip
 
 
 def _fixtures(rng: random.Random) -> ClusterInfo:

@@ -20,6 +20,7 @@ from apportion_runtime.core.plugins.numa import NumaZones
 from apportion_runtime.core.plugins.predicates import Predicates
 from apportion_runtime.core.plugins.topology import Part, TopologyTrees
 from apportion_runtime.core.queue_jobs import ActiveJobs, QueueJobs, in_order
+from apportion_runtime.core.queue_usage import usage_by_queue
 from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import ResourceIndex
 from apportion_runtime.core.search_limit import SearchLimit
@@ -88,7 +89,7 @@ class Session:
         self.shares = Shares(snapshot.queues)
         self.keeps_shares = "proportion" in self.plugins
         self.shares.set_total(self.nodes, self.others)
-        self.shares.set_usage(self.jobs.values(), self.min_device_memory)
+        self.shares.recount(*usage_by_queue(self.jobs.values(), self.min_device_memory))
         self.shares.divide(settings.k_value)
         self.topologies = TopologyTrees(snapshot.topologies, self.nodes)
         self.predicates = Predicates(self)

@@ -7,13 +7,14 @@ zones, and whenever nodes or queues change, it opens a new session.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
 from apportion_runtime.core.plugins.gpu_choice import last_new_group
+from apportion_runtime.core.queue_jobs import in_order
+from apportion_runtime.core.queue_usage import N_AMOUNTS, Fraction, NumberedFractions, job_usage
 from apportion_runtime.core.reasons import Reasons
-from apportion_runtime.core.resources import NO_QUANTITIES, plus
 from apportion_runtime.core.running_totals import RunningMaximum, RunningTotal
 from apportion_runtime.core.session import Decisions, Session
 from apportion_runtime.core.snapshot import (
@@ -28,14 +29,12 @@ from apportion_runtime.core.snapshot import (
     Snapshot,
     Topology,
 )
-from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUSES, PENDING
-from apportion_runtime.core.task import BY_MEMORY, NO_NODE, Task
+from apportion_runtime.core.status import ACTIVE_USED_STATUSES
+from apportion_runtime.core.task import NO_NODE, Task
 
 _MOST_CHANGES = 200_000
 """Changes of nodes kept for the rankings before these are rebuilt."""
 _NO_GROUP = ""
-_N_COUNTED = 9
-"""Amounts counted for a job: allocated, allocated non-preemptible and pending, each as CPU, memory and GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +82,7 @@ class SessionCache:
         self._device_ids = RunningMaximum()
         self._last_starts = RunningMaximum()
         self._by_queue: dict[str, RunningTotal] = {}
+        self._fractions: dict[str, tuple[Fraction, ...]] = {}
         self._read_changes = 0
         self._changes = _Changes()
 
@@ -130,6 +130,12 @@ class SessionCache:
             if self._session is not None and uid in self._session.jobs:
                 self._session.jobs[uid].number = number
 
+    def sort_pods(self, groups: Iterable[str]) -> None:
+        """Order the pods of some groups by namespace and name, as in a snapshot of a cluster."""
+        for uid in groups:
+            pods = self._pods[uid]
+            self._pods[uid] = dict(sorted(pods.items(), key=lambda item: (item[1].namespace, item[1].name)))
+
     def drop_group(self, uid: str) -> None:
         """Remove a pod group and its pods."""
         for pod in list(self._pods.get(uid, {}).values()):
@@ -145,6 +151,7 @@ class SessionCache:
                 # Otherwise the names of removed jobs accumulate until a job is pending for which classes are used.
                 session.active_jobs.unclassified.pop(uid, None)
             self._by_queue[job.queue].drop(uid)
+            self._fractions.pop(uid, None)
 
     def mark_unreported(self, groups: Iterable[str]) -> None:
         """Request new reasons for pending pod groups that `Reasons.report_filter` left out."""
@@ -248,7 +255,7 @@ class SessionCache:
         for number, uid in enumerate(self._groups):
             self._numbers[uid] = number
         self._n_groups = len(self._groups)
-        self._by_queue = {}
+        self._by_queue, self._fractions = {}, {}
         for uid in session.jobs:
             self._count_job(session, uid)
         return session
@@ -306,21 +313,22 @@ class SessionCache:
                 self._changes.nodes.add(task.node)
 
     def _count_job(self, session: Session, uid: str) -> None:
-        """Sum a job's allocations and requests; with fractions the last bit may differ from `Shares.set_usage`."""
         job = session.jobs[uid]
-        held = waiting = NO_QUANTITIES
-        for task in job.tasks.values():
-            if task.status & ALLOCATED_STATUSES:
-                held = plus(held, task.accepted_quantities)
-            elif task.status == PENDING:
-                waiting = plus(waiting, task.quantities)
-                if task.kind == BY_MEMORY:
-                    cpu, memory, gpu = waiting
-                    waiting = cpu, memory, gpu + task.gpu.memory_as_gpus(session.min_device_memory)
+        amounts, fractions = job_usage(job, session.min_device_memory)
         usage = self._by_queue.get(job.queue)
         if usage is None:
-            usage = self._by_queue[job.queue] = RunningTotal(_N_COUNTED)
-        usage.put(uid, (*held, *(NO_QUANTITIES if job.preemptible else held), *waiting))
+            usage = self._by_queue[job.queue] = RunningTotal(N_AMOUNTS)
+        usage.put(uid, amounts)
+        if fractions:
+            self._fractions[uid] = fractions
+        else:
+            self._fractions.pop(uid, None)
+
+    def _fractions_by_queue(self, session: Session) -> Mapping[str, Sequence[NumberedFractions]]:
+        found: dict[str, list[NumberedFractions]] = {}
+        for job in in_order(map(session.jobs.__getitem__, self._fractions)):
+            found.setdefault(job.queue, []).append((job.number, self._fractions[job.uid]))
+        return found
 
     def _begin_cycle(self, session: Session) -> None:
         """Begin a cycle with current shares, no decisions and no notes."""
@@ -328,7 +336,8 @@ class SessionCache:
         session.starts_later = self._last_starts.get(session.now) > session.now
         if self._changes.others:
             session.shares.set_total(session.nodes, session.others)
-        session.shares.recount({queue: usage.total() for queue, usage in self._by_queue.items()})
+        counted = {queue: usage.total() for queue, usage in self._by_queue.items()}
+        session.shares.recount(counted, self._fractions_by_queue(session))
         session.shares.divide(self.settings.k_value)
         session.topologies.forget_scores()
         if len(session.nodes.changed) > _MOST_CHANGES:

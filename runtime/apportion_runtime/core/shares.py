@@ -6,18 +6,22 @@ Source: pkg/scheduler/plugins/proportion/proportion.go, resource_share/.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import fsum
+from types import MappingProxyType
 
 from apportion_runtime.core.division import Claim, divide
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.nodes import NodeTable
+from apportion_runtime.core.queue_usage import Fraction, NumberedFractions, fractions_in_order
 from apportion_runtime.core.resources import GPU, MEMORY, NO_QUANTITIES, UNLIMITED, Quantities, exceeds
 from apportion_runtime.core.snapshot import Pod, Queue
-from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUSES, PENDING
-from apportion_runtime.core.task import BY_MEMORY, Task
+from apportion_runtime.core.status import ACTIVE_USED_STATUSES
+from apportion_runtime.core.task import Task
 
 RESOURCES = ("cpu", "memory", "gpu")
 _NO_SHARE_FACTOR = 1000
 """Weight of usage without any share: it dominates every real share."""
+NO_FRACTIONS: Mapping[str, Sequence[NumberedFractions]] = MappingProxyType({})
 
 
 class QueueShare:
@@ -82,6 +86,17 @@ class QueueShare:
         self.victim_key: tuple[bool, bool, int, bool, float, float] | None = None
         self.victim_held: Quantities = NO_QUANTITIES
         self.victim_key_version = -1
+
+    def add_fractions(self, fractions: Iterable[Fraction]) -> None:
+        """Add fractions of devices to requests and allocations, one after the other."""
+        request, allocated, allocated_np = self.request[GPU], self.allocated[GPU], self.allocated_np[GPU]
+        for gpus, is_allocated, is_non_preemptible in fractions:
+            request += gpus
+            if is_allocated:
+                allocated += gpus
+            if is_non_preemptible:
+                allocated_np += gpus
+        self.request[GPU], self.allocated[GPU], self.allocated_np[GPU] = request, allocated, allocated_np
 
     def set_fair_share(self, r: int, share: float) -> None:
         """Set the fair share of a resource."""
@@ -168,42 +183,55 @@ class Shares:
         self.roots = [queue for queue in self.queues.values() if not queue.parent]
         self.total: Quantities = (0.0, 0.0, 0.0)
         # The amounts of the last recount, and the inputs and results of each division.
-        self._counted: dict[str, Sequence[float]] | None = None
+        self._counted: dict[str, tuple[Sequence[float], list[tuple[Fraction, ...]]]] | None = None
         self._divided: dict[tuple[str | None, int], tuple[tuple[float, ...], list[float]]] = {}
         # The number of divisions: fair shares change only then.
         self.epoch = 0
         # Queues recounted since the last division, with their ancestors.
         self._recounted: set[str] = set(self.queues)
 
-    def recount(self, counted: Mapping[str, Sequence[float]]) -> None:
+    def recount(
+        self,
+        counted: Mapping[str, Sequence[float]],
+        fractions: Mapping[str, Sequence[NumberedFractions]] = NO_FRACTIONS,
+    ) -> None:
         """Recount allocated and pending requests; queues whose totals did not change keep their shares.
 
         Args:
             counted: For each leaf with pods: the allocated, the allocated non-preemptible, and the pending CPU, memory
-                and GPUs. Sums of floats depend on the order of the leaves, which is that of `counted`.
+                and whole GPUs.
+            fractions: The fractions of GPUs in these leaves.
         """
-        before = self._counted
-        changed: set[str] = set()
+        before, changed = self._counted, set[str]()
         for queue in self.queues.values():
             if before is None or queue.version != queue.reset_version:
                 changed.add(queue.name)
-        leaves = [(self.queues[name].path, amounts) for name, amounts in counted.items() if name in self.queues]
-        for path, amounts in leaves:
-            if before is not None and before.get(path[0].name) != amounts:
-                changed.update(queue.name for queue in path)
+        leaves = [(self.queues[name], amounts) for name, amounts in counted.items() if name in self.queues]
+        for leaf, amounts in leaves:
+            # The numbers of jobs are those of this cycle.
+            parts = [of_job for _, of_job in fractions.get(leaf.name, ())]
+            if before is not None and before.get(leaf.name) != (amounts, parts):
+                changed.update(queue.name for queue in leaf.path)
         for name in changed:
             self.queues[name].reset()
-        for path, amounts in leaves:
-            for queue in path:
+        below: dict[str, list[NumberedFractions]] = {}
+        for leaf, amounts in leaves:
+            for queue in leaf.path:
                 if queue.name in changed:
                     _increase(queue.request, amounts[:3])
                     _increase(queue.request, amounts[6:])
                     _increase(queue.allocated, amounts[:3])
                     _increase(queue.allocated_np, amounts[3:6])
+                    below.setdefault(queue.name, []).extend(fractions.get(leaf.name, ()))
+        for name, parts_below in below.items():
+            self.queues[name].add_fractions(fractions_in_order(parts_below))
         for name in changed:
             queue = self.queues[name]
             queue.reset_version = queue.version
-        self._counted, self._recounted = dict(counted), changed
+        self._counted = {
+            name: (amounts, [of_job for _, of_job in fractions.get(name, ())]) for name, amounts in counted.items()
+        }
+        self._recounted = changed
 
     def _drop_orphans(self) -> None:
         """Drop queues without an existing ancestor path, with everything below them."""
@@ -239,42 +267,16 @@ class Shares:
     def set_total(self, nodes: NodeTable, others: Iterable[tuple[Pod, Quantities]]) -> None:
         """Sum the resources of ready nodes, without those that pods of other schedulers hold."""
         sums = nodes.allocatable[nodes.ready].sum(axis=0) if len(nodes) else None
-        total = list(nodes.resources.quantities(sums)) if sums is not None else [0.0, 0.0, 0.0]
+        total = nodes.resources.quantities(sums) if sums is not None else NO_QUANTITIES
+        taken: list[Quantities] = []
         for pod, held in others:
             i = nodes.index.get(pod.node or "")
             if i is not None and nodes.ready[i] and pod.status & ACTIVE_USED_STATUSES:
-                total = [a - b for a, b in zip(total, held, strict=True)]
-        self.total = (total[0], total[1], total[2])
+                taken.append(held)
+        # The same in any order of the pods.
+        cpu, memory, gpu = (fsum((amount, *(-held[r] for held in taken))) for r, amount in enumerate(total))
+        self.total = cpu, memory, gpu
         self._counted = None
-
-    def set_usage(self, jobs: Iterable[Job], device_memory: int | None) -> None:
-        """Count allocated and pending requests of pods in their queue and its ancestors.
-
-        The engine adds pod by pod, job by job in the order of a map. Sums of whole devices are exact, so they are made
-        a job at a time, and first; fractions of devices are added one after the other, because rounding affects
-        comparisons.
-        """
-        parts: list[tuple[QueueShare, Quantities, bool, bool]] = []
-        for job in jobs:
-            leaf = self.queues.get(job.queue)
-            if leaf is None:
-                continue
-            held, waiting = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
-            for task in job.tasks.values():
-                if task.status & ALLOCATED_STATUSES:
-                    amounts, holds = task.accepted_quantities, True
-                elif task.status == PENDING:
-                    amounts, holds = _asked(task, device_memory), False
-                else:
-                    continue
-                if amounts[GPU] == int(amounts[GPU]):
-                    _increase(held if holds else waiting, amounts)
-                else:
-                    parts.append((leaf, amounts, holds, job.preemptible))
-            _count(leaf, held, holds=True, preemptible=job.preemptible)
-            _count(leaf, waiting, holds=False, preemptible=job.preemptible)
-        for leaf, amounts, holds, preemptible in parts:
-            _count(leaf, amounts, holds=holds, preemptible=preemptible)
 
     def divide(self, k_value: float) -> None:
         """Compute every queue's fair share, from the roots down."""
@@ -355,22 +357,6 @@ class SharesSnapshot(Mapping[str, QueueShare]):
 
     def __len__(self) -> int:
         return len(self._queues)
-
-
-def _asked(task: Task, device_memory: int | None) -> Quantities:
-    if task.kind != BY_MEMORY:
-        return task.quantities
-    cpu, memory, gpu = task.quantities
-    return cpu, memory, gpu + task.gpu.memory_as_gpus(device_memory)
-
-
-def _count(leaf: QueueShare, amounts: Sequence[float], *, holds: bool, preemptible: bool) -> None:
-    for queue in leaf.path:
-        _increase(queue.request, amounts)
-        if holds:
-            _increase(queue.allocated, amounts)
-            if not preemptible:
-                _increase(queue.allocated_np, amounts)
 
 
 def _increase(numbers: list[float], by: Sequence[float]) -> None:

@@ -228,10 +228,15 @@ class ClusterRecords:
             # A pod that moves to another group is removed from the former one.
             if before is not None and (record is None or (before.uid, before.group) != (record.uid, record.group)):
                 self._drop_pod(readers, key)
+        joined: dict[str, None] = {}
         for key, made in read.items():
-            if self._pods.get(key) != made:
+            before = self._pods.get(key)
+            if before != made:
                 self._pods[key] = made
                 readers.cache.put_pod(made)
+            if before is None and made.group is not None:
+                joined[made.group] = None
+        readers.cache.sort_pods(joined)
 
     def _drop_pod(self, readers: _Readers, key: Key) -> None:
         pod = self._pods.pop(key, None)
