@@ -39,7 +39,7 @@ class RunningSums:
         self._running: tuple[dict[str, RunningQuantity], ...] = tuple({} for _ in AMOUNTS)
 
     def put(self, group: Key, sums: Sums) -> None:
-        """Add a pod group as the last one, or replace its sums."""
+        """Add a pod group, or replace its sums."""
         if (before := self._groups.get(group)) is not None:
             self._count(before, -1)
         self._groups[group] = sums
@@ -49,10 +49,15 @@ class RunningSums:
         """Remove a pod group."""
         self._count(self._groups.pop(group), -1)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the queue has no pod groups."""
+        return not self._groups
+
     def total(self) -> Sums:
-        """Return the sums."""
+        """Return the sums, regardless of the order in which the pod groups were added."""
         if any(one.is_mixed for running in self._running for one in running.values()):
-            return queue_sums(tuple(self._groups.values()))
+            return queue_sums([self._groups[key] for key in sorted(self._groups)])
         return tuple({name: one.total for name, one in running.items()} for running in self._running)
 
     def _count(self, sums: Sums, by: int) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apportion_api.kai.names import POD_GROUP_ANNOTATION
+from apportion_api.kai.names import GPU_MEMORY_ANNOTATION, POD_GROUP_ANNOTATION
 from apportion_api.kubernetes.names import GPU_MEMORY_LABEL
-from apportion_runtime.admission.objects import spec_of
+from apportion_runtime.admission.objects import annotations_of, labels_of, spec_of
 from apportion_runtime.kube.cluster import Change, Key, Manifest
 from apportion_runtime.kube.pod_group_status import PodAmounts, is_preemptible, pod_amounts, resources_status
 from apportion_runtime.kube.queue_status import AMOUNTS, RunningSums, Sums, group_sums, queue_statuses
@@ -38,6 +38,8 @@ class StatusUpdates:
         self._queue_of: dict[Key, str] = {}
         self._members: dict[str, RunningSums] = {}
         self._own: dict[str, Sums] = {}
+        self._by_memory: dict[str, dict[str, Manifest]] = {}
+        """The pods that request GPU memory, by node and uid."""
         self._changed: dict[Key, None] = {}
         self._open_groups: dict[Key, None] = {}
         """The pod groups whose status needs an update."""
@@ -57,6 +59,8 @@ class StatusUpdates:
         stale = {queue for key in changed for queue in self._calculated(key, classes)}
         for queue in stale:
             self._own[queue] = self._members[queue].total()
+            if self._members[queue].is_empty:
+                del self._members[queue], self._own[queue]
         if self._are_queues_open or stale:
             updates = list(self._queue_updates())
             # An update stays open until the cluster has it.
@@ -83,6 +87,10 @@ class StatusUpdates:
                     self._put_pod(after)
                 if before is not None:
                     self._drop_pod(before)
+        for kind, (_, name), before, after in changes:
+            if kind == _NODE and _gpu_memory(before) != _gpu_memory(after):
+                for pod in list(self._by_memory.get(name, {}).values()):
+                    self._put_pod(pod)
 
     def _note_change(self, kind: str, key: Key) -> None:
         if kind == QUEUE:
@@ -94,12 +102,19 @@ class StatusUpdates:
 
     def _put_pod(self, pod: Manifest) -> None:
         if (key := _group_of(pod)) is not None:
-            amounts = _readable_amounts(pod, self._gpu_memory)
+            amounts = _readable_amounts(pod, self._gpu_memory_of)
             self._pods.setdefault(key, {})[pod["metadata"]["uid"]] = (pod, amounts)
             self._changed[key] = None
+            if (node := _node_of_memory(pod)) is not None:
+                self._by_memory.setdefault(node, {})[pod["metadata"]["uid"]] = pod
 
     def _drop_pod(self, pod: Manifest) -> None:
         key, uid = _group_of(pod), pod["metadata"]["uid"]
+        node = _node_of_memory(pod)
+        if node is not None and self._by_memory.get(node, {}).get(uid) is pod:
+            del self._by_memory[node][uid]
+            if not self._by_memory[node]:
+                del self._by_memory[node]
         members = self._pods.get(key) if key is not None else None
         if key is None or members is None or uid not in members or members[uid][0] is not pod:
             return
@@ -118,7 +133,8 @@ class StatusUpdates:
             self._members[former].drop(key)
             changed.add(former)
         if group is not None and queue is not None:
-            pods = [amounts for _, amounts in self._pods.get(key, {}).values()]
+            # The suffixes of a sum depend on the order.
+            pods = [amounts for _, amounts in sorted(self._pods.get(key, {}).values(), key=_name_of)]
             status = resources_status(pods, is_preemptible=is_preemptible(group, classes))
             self._wanted[key], self._queue_of[key] = status, queue
             if former != queue or status != before:
@@ -137,11 +153,23 @@ class StatusUpdates:
         before = (self._held[POD_GROUP][key].get("status") or {}).get("resourcesStatus") or {}
         return _patch(before, self._wanted[key], AMOUNTS)
 
-    def _gpu_memory(self, name: str) -> int | None:
-        """Return the memory of a device of a node, in MiB; None if it is not known."""
-        node = self._held[_NODE].get(("", name))
-        written = "" if node is None else (node["metadata"].get("labels") or {}).get(GPU_MEMORY_LABEL) or ""
-        return int(written) if written.isascii() and written.isdecimal() else None
+    def _gpu_memory_of(self, name: str) -> int | None:
+        return _gpu_memory(self._held[_NODE].get(("", name)))
+
+
+def _gpu_memory(node: Manifest | None) -> int | None:
+    """Return the memory of a device of a node, in MiB; None if it is not known."""
+    written = "" if node is None else labels_of(node).get(GPU_MEMORY_LABEL) or ""
+    return int(written) if written.isascii() and written.isdecimal() else None
+
+
+def _node_of_memory(pod: Manifest) -> str | None:
+    """Return the node of a pod whose amounts depend on the memory of its devices."""
+    return pod["spec"].get("nodeName") if GPU_MEMORY_ANNOTATION in annotations_of(pod) else None
+
+
+def _name_of(member: tuple[Manifest, PodAmounts]) -> str:
+    return str(member[0]["metadata"]["name"])
 
 
 def _readable_amounts(pod: Manifest, gpu_memory_of: Callable[[str], int | None]) -> PodAmounts:
