@@ -23,8 +23,8 @@ KAI_INSTALLATION = (
 )
 """The command that installs KAI's definitions; KAI's chart has them in its directory `crds`."""
 ACK_INSTALLATION = (
-    "git clone --depth 1 https://github.com/kube-queue/api && kubectl apply -f api/pkg/crd; ACK installs ElasticQuotaTree;"
-    " elsewhere, install its CRD from https://github.com/AliyunContainerService/data-on-ack"
+    "git clone --depth 1 https://github.com/kube-queue/api && kubectl apply -f api/pkg/crd (ElasticQuotaTree is"
+    " preinstalled on ACK; elsewhere, install its CRD from https://github.com/AliyunContainerService/data-on-ack)"
 )
 """How the definitions of job admission are installed."""
 

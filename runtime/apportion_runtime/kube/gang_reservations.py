@@ -295,7 +295,7 @@ class GangReservations:
                 elif group in gang.reserved:
                     failures[group] = f"{self._name(one.node, group)} was deleted"
                 elif group in self._groups.in_use:
-                    failures[group] = f"{self._name(one.node, group)} does not exist although pods use its device"
+                    failures[group] = f"{self._name(one.node, group)} does not exist, although pods use its device"
                 else:
                     missing[group] = one
 

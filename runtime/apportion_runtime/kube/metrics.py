@@ -92,7 +92,7 @@ class _StateCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         pending = GaugeMetricFamily(f"{PREFIX}_pods_pending", "Pods left pending by the last cycle", labels=("reason",))
         allocated = GaugeMetricFamily(f"{PREFIX}_queue_gpus_allocated", "GPUs allocated to a queue", labels=("queue",))
-        fair = GaugeMetricFamily(f"{PREFIX}_queue_gpus_fair_share", "Fair share of a queue in GPUs", labels=("queue",))
+        fair = GaugeMetricFamily(f"{PREFIX}_queue_gpus_fair_share", "Fair share of a queue, in GPUs", labels=("queue",))
         guaranteed = GaugeMetricFamily(
             f"{PREFIX}_queue_gpus_guaranteed", "GPUs guaranteed to a queue", labels=("queue",)
         )
@@ -138,7 +138,7 @@ class Metrics:
         )
         self._released = CounterMetric(f"{PREFIX}_jobs_released", "Suspended jobs released", registry=registry)
         self._api_errors = CounterMetric(
-            f"{PREFIX}_api_errors", "Requests that the API server did not accept", ("method", "code"), registry=registry
+            f"{PREFIX}_api_errors", "Failed requests to the API server", ("method", "code"), registry=registry
         )
         self.leader = Gauge(f"{PREFIX}_leader", "1 if this replica is the leader, 0 otherwise", registry=registry)
         build = Gauge(

@@ -61,7 +61,7 @@ def evict_unreserved(cluster: Cluster, pool: WritePool, scope: SharingScope, res
     results([pool.submit(Priority.EVICT, partial(evict_pod, cluster, pod, result, _UNRESERVED)) for pod in pods])
     evicted = [pod for pod in pods if name_of(pod) in result.evicted]
     for pod in evicted:
-        why = "the reservation pod of its shared GPU is gone, so the GPU may be allocated to another pod"
+        why = "the reservation pod of its shared GPU no longer exists, so the GPU may be allocated to another pod"
         pool.note(("evicted", pod["metadata"]["uid"]), partial(cluster.explain_eviction, pod, why))
         pool.note(
             ("event", pod["metadata"]["uid"]), partial(cluster.record, pod, "ReservationLost", why, is_warning=True)

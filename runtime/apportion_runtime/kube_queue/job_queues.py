@@ -191,7 +191,7 @@ class JobQueues:
             return f"position {position} in queue {queue.settings.name}"
         position = [each.job for each in queue.silent()].index(unit.job) + 1
         wait = unit.silent_until - now
-        return f"position {position} in the backoff of queue {queue.settings.name} for {wait:g}s"
+        return f"position {position} in the backoff queue of {queue.settings.name}, for another {wait:g}s"
 
     def wakes_at(self) -> float | None:
         """Return the end of the next backoff whose job would not be refused again; None if there is none."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from apportion_runtime.core.resources import MEMORY
+from apportion_runtime.core.shares import RESOURCES
 from apportion_runtime.core.snapshot import Node
 from apportion_runtime.core.status import RUNNING
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
@@ -142,4 +143,4 @@ def over_limit(cluster_state: ClusterState) -> Iterator[str]:
         queue = queues[name]
         bound = (queue.cpu, queue.memory, queue.gpu)[resource].limit
         if bound >= 0 and amount > bound * (100 if resource == 2 else 1) + _TOLERANCE:
-            yield f"queue {name} uses {amount} of resource {resource}, more than its limit of {bound:g}"
+            yield f"queue {name} uses {amount} of {RESOURCES[resource]}, more than its limit of {bound:g}"

@@ -91,9 +91,7 @@ def _amounts(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
                 message = f"allocatable {name} is negative: {amount:g}"
                 yield Fault(NEGATIVE, f"node {node.name}", message, hint, places.at("Node", node.name, "allocatable"))
         if node.gpu_memory is not None and node.gpu_memory < LEAST_DEVICE_MEMORY:
-            message = (
-                f"the GPUs of the node have {node.gpu_memory} MiB of memory, but the engine counts in units of 100 MiB"
-            )
+            message = f"the node's GPUs have {node.gpu_memory} MiB of memory, but the engine counts in units of 100 MiB"
             hint_of_memory = "specify the memory in MiB, or omit the field"
             yield Fault(
                 QUANTITY, f"node {node.name}", message, hint_of_memory, places.at("Node", node.name, "gpu_memory")
@@ -236,7 +234,7 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
         over.append(f"{gpus + len(parts):g} of {devices:g} GPUs")
     if over:
         message = f"the pods on the node exceed its allocatable resources: {', '.join(over)}"
-        hint = "export all objects at one point in time"
+        hint = "export all objects at the same time"
         yield Fault(OVERCOMMITTED, address, message, hint, place)
     for group, portion in sorted(parts.items()):
         if round(portion * _PARTS) > _PARTS:
@@ -267,7 +265,7 @@ def _held_twice(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
             other = holders.setdefault(key, name)
             if other != name:
                 message = f"device {'/'.join(key)} is also allocated to claim {other}"
-                hint = "export all objects at one point in time"
+                hint = "export all objects at the same time"
                 place = places.at("ResourceClaim", name, "allocation")
                 yield Fault(OVERLAPPING, f"resource claim {name}", message, hint, place)
 

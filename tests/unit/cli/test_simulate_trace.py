@@ -228,7 +228,7 @@ def test_limits_of_one_app_are_reported(run: Run, queues: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("extended", "said"),
     [
-        ("{rdma: 400}", "nodes.yaml:1: nodes[0].extended.rdma: not the name of an extended resource such as rdma/hca"),
+        ("{rdma: 400}", "nodes.yaml:1: nodes[0].extended.rdma: must be an extended resource name such as rdma/hca"),
         ("{rdma/hca: many}", "nodes[0].extended.rdma/hca: `many` is not a non-negative number"),
     ],
 )

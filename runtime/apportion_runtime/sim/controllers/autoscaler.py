@@ -214,5 +214,5 @@ def _name(metric: Mapping[str, Any]) -> str:
 def _number(written: Any) -> float:
     value = parse_quantity(written if written is not None else 0) / NANO
     if value <= 0:
-        raise _NoMetricError("the target of the metric must be greater than 0")
+        raise _NoMetricError("the metric's target must be greater than 0")
     return value

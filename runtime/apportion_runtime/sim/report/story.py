@@ -24,7 +24,7 @@ _WORDS = {
     "request-provisioned": "receives its nodes", "request-failed": "fails", "booking-expired": "loses its reservation",
     "capacity-revoked": "loses its nodes", "retried": "is retried",
     "jumped": "moves to the head of the queue", "priority": "changes priority", "backoff": "backs off",
-    "requeued": "returns to its queue",
+    "requeued": "is requeued",
 }  # fmt: skip
 
 

@@ -112,5 +112,5 @@ def _shape(fields: Fields, base: NodeShape) -> NodeShape:
 def _extended(fields: Fields) -> dict[str, str]:
     for name in fields.data:
         if "/" not in str(name) or name == GPU_RESOURCE:
-            raise fields.fault(str(name), "not the name of an extended resource such as rdma/hca")
+            raise fields.fault(str(name), "must be an extended resource name such as rdma/hca")
     return {name: str(fields.integer(name)) for name in fields.data}

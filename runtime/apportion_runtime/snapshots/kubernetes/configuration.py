@@ -173,13 +173,20 @@ def _with_arguments(
         settings,
         gpu_placement=placement.get("gpu") or BINPACK,
         cpu_placement=placement.get("cpu") or BINPACK,
-        k_value=read("proportion", "kValue", float, settings.k_value),
+        k_value=read("proportion", "kValue", _number, settings.k_value),
         # The misspelt key is the engine's.
-        saturation_multiplier=max(1.0, read("proportion", "relcaimerSaturationMultiplier", float, 1.0)),
+        saturation_multiplier=max(1.0, read("proportion", "relcaimerSaturationMultiplier", _number, 1.0)),
         reclaim_resolve_method=runtime.get("reclaimResolveMethod") or settings.reclaim_resolve_method,
         default_preempt_min_runtime=read("minruntime", "defaultPreemptMinRuntime", parse_duration, 0.0),
         default_reclaim_min_runtime=read("minruntime", "defaultReclaimMinRuntime", parse_duration, 0.0),
     )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"`{text}` is not a number") from None
 
 
 _OF_SETTINGS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
@@ -215,7 +222,7 @@ def _with_flags(engine: Engine, shard: Object, flags: Mapping[str, str], faults:
                     made[name] = parse(text)
                 except ValueError as wrong:
                     place = shard.place.at("spec", "args", flag)
-                    hint = "use a value that the flag accepts"
+                    hint = f"correct `{flag}` in spec.args"
                     faults.append(Fault(QUANTITY, shard.address, f"`{flag}`: {wrong}", hint, place))
     return replace(engine, settings=replace(engine.settings, **of_settings), **of_engine)
 

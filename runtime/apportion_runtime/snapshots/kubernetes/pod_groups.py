@@ -113,9 +113,7 @@ class PodGroupReader:
         if name in self._priorities:
             return self._priorities[name]
         if name is not None:
-            message = (
-                f"priority class `{name}` does not exist; the priority of the pod group defaults to {self._default}"
-            )
+            message = f"priority class `{name}` does not exist; the pod group's priority defaults to {self._default}"
             hint = "include the priority classes: kubectl get priorityclasses -o json"
             place = group.place.at("spec", "priorityClassName")
             self._faults.append(Fault(UNKNOWN_CLASS, group.address, message, hint, place))

@@ -161,7 +161,7 @@ def test_pod_is_not_given_a_device_that_pods_use_without_a_reservation() -> None
     cluster.create(sharing("b"))
     assert run_cycle(cluster, NOW + 2).bound == []
     run_cycle(cluster, NOW + 3)
-    assert "does not exist although pods use its device" in cluster.told["b"]
+    assert "does not exist, although pods use its device" in cluster.told["b"]
 
 
 def test_gang_of_which_one_bind_is_rejected_leaves_no_reservation_and_no_labels() -> None:

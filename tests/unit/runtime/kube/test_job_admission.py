@@ -251,7 +251,7 @@ def test_job_whose_pods_do_not_start_in_time_is_suspended_and_queued_again() -> 
         server.add(job("b", 2))
         until(lambda: "b" in released(server), log)
     assert len(events(server, "Requeued")) == 1
-    assert "Backoff due to running timeout; position 1 in the backoff of queue" in events(server, "Requeued")[0][1]
+    assert "Backoff due to running timeout; position 1 in the backoff queue of" in events(server, "Requeued")[0][1]
 
 
 def test_changed_tree_applies_to_jobs_that_wait() -> None:

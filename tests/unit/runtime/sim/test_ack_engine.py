@@ -196,7 +196,7 @@ def test_job_of_an_unschedulable_gang_is_requeued() -> None:
     )  # fmt: skip
     assert at(history, "requeued", "ray")[:3] == [60.0, 121.0, 183.0], "silent for one second, then for two"
     assert of(history, "requeued")[1].why == (
-        "Backoff due to running timeout; position 1 in the backoff of queue root-b-"
+        "Backoff due to running timeout; position 1 in the backoff queue of root-b-"
         + of(history, "enqueued")[0].why[-5:]
         + " for 2s"
     )
