@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from apportion_policy.evaluation.limits import Limits
 
 _TOOLS = {
-    "kubectl": "applies and prunes rendered trees",
-    "pulumi": "`pulumi up` for each environment",
-    "git": "shows what changed in rendered trees",
+    "kubectl": "used to apply and prune rendered trees",
+    "pulumi": "used by `apportion preview`, `up` and `drift` of stacks",
+    "git": "used to compare revisions",
 }
 
 
@@ -176,9 +176,9 @@ def _confinement(*, is_allowed: bool) -> list[Finding]:
 
 def _layer(layer: Layer, active: tuple[str, ...], *, is_required: bool) -> Finding:
     if is_required:
-        text = f"{layer.stops}; without it, policies are evaluated only with --allow-missing-layers"
+        text = f"prevents {layer.stops}; without it, policies are evaluated only with --allow-missing-layers"
         return Finding("confinement", layer.name, "bad", text)
-    return Finding("confinement", layer.name, "ok" if layer.name in active else "missing", layer.stops)
+    return Finding("confinement", layer.name, "ok" if layer.name in active else "missing", f"prevents {layer.stops}")
 
 
 def _tools() -> list[Finding]:
