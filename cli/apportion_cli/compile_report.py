@@ -287,7 +287,7 @@ def _foreign(compiled: CompileReport, width: int) -> list[str]:
 def _differing(change: TreeChange, width: int) -> list[str]:
     """Return the names of files that differ."""
     lines: list[str] = []
-    for word, names in (("missing", change.added), ("differs", change.changed), ("superfluous", change.removed)):
+    for word, names in (("missing", change.added), ("differs", change.changed), ("unexpected", change.removed)):
         if names:
             lines += wrap(f"{word}: {', '.join(names)}", width, initial_indent="  ", subsequent_indent="    ")
     return lines

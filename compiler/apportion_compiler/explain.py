@@ -193,7 +193,11 @@ def _pools(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[ExplainedVa
 def _classes(graph: PolicyGraph, node: Node) -> Iterator[ExplainedValue]:
     names = ", ".join(f"{cls.name} ({cls.value})" for cls in graph.allowed_classes[node.id])
     named = any(graph.nodes[ancestor].queue.priority_classes is not None for ancestor in node.path)
-    origin = "set on the queue or an ancestor, and by `queues` of the classes" if named else "all classes that allow it"
+    origin = (
+        "set on the queue or an ancestor, and by `queues` of the classes"
+        if named
+        else "unset: all classes that permit the queue"
+    )
     yield ExplainedValue("priority classes", names or "none", origin, node.queue.source if named else NOWHERE)
 
 

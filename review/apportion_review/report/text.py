@@ -100,7 +100,7 @@ def _cluster(cluster: ClusterReview, width: int) -> Iterator[str]:
         yield from _wrapped(sentence, "  ", width)
     if lost_work(cluster):
         stake = lost_gpu_s(cluster)
-        text = "unknown, a start time is missing" if stake is None else gpu_hours_text(stake)
+        text = "unknown, because a start time is missing" if stake is None else gpu_hours_text(stake)
         yield from _wrapped(f"work at risk, assuming no checkpoints: {text}", "  ", width)
     yield from _wrapped(_fates_source(cluster), "  ", width)
     for note in unmanaged_notes(cluster.fates):
@@ -126,7 +126,7 @@ def _cluster(cluster: ClusterReview, width: int) -> Iterator[str]:
 
 def _fates_source(cluster: ClusterReview) -> str:
     if cluster.fates is None:
-        return f"outcome of running work: unknown, {cluster.why_no_fates}"
+        return f"outcome of running work: unknown, because {cluster.why_no_fates}"
     age = None if cluster.snapshot is None else cluster.snapshot.age_s
     verified = "" if cluster.fates.is_verified else ", modelled, unverified"
     n = len(cluster.fates.rows)

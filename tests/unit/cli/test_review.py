@@ -99,7 +99,7 @@ def test_snapshot_of_queues_leaves_fates_unknown(run: Run, repository: Path) -> 
     (repository / "queues.json").write_text(json.dumps({"items": list(objects_of({"queues": {"vision": {}}}))}))
     told = run("review", "main", "--snapshot", "queues.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
-    assert "outcome of running work: unknown, queues.json contains neither pods nor workloads" in told.out
+    assert "outcome of running work: unknown, because queues.json contains neither pods nor workloads" in told.out
 
 
 def test_unreadable_requests_leave_fates_unknown(run: Run, repository: Path) -> None:
