@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from urllib3.exceptions import HTTPError, InsecureRequestWarning
 from urllib3.util import parse_url
 
 from apportion_runtime.kube.api_status import origin_of, read_status
+from apportion_runtime.kube.credential_errors import credential_errors
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.resources import WATCHED
 
@@ -50,18 +51,26 @@ def connect(kubeconfig: str | None, context: str | None = None, n_writers: int =
     files = str(_ACCOUNT) if is_in_pod else named or str(Path.home() / ".kube" / "config")
     if not any(Path(file).exists() for file in files.split(os.pathsep)):
         raise Unreachable(f"kubeconfig {files} does not exist; pass --kubeconfig FILE")
+    errors: Sequence[str] = ()
     try:
         if is_in_pod:
             load_incluster_config(client_configuration=configuration)
         else:
             _check_context(files, context)
-            load_kube_config(files, context, client_configuration=configuration, persist_config=False)
+            with credential_errors() as errors:
+                load_kube_config(files, context, client_configuration=configuration, persist_config=False)
     except OSError as refused:
         raise Unreachable(f"{refused.filename or files} cannot be read: {refused.strerror}") from None
     except (ConfigException, KeyError, TypeError, ValueError, AttributeError, yaml.YAMLError) as wrong:
         message = " ".join(str(wrong).split())
         raise Unreachable(f"invalid kubeconfig {files}: {message}") from None
-    return Connection(configuration, n_writers)
+    if errors:
+        raise Unreachable(f"kubeconfig {files}: {errors[0]}")
+    try:
+        return Connection(configuration, n_writers)
+    except HTTPError as wrong:
+        server = configuration.host or "none"
+        raise Unreachable(f"kubeconfig {files}: the server of the cluster is not a URL ({server}): {wrong}") from None
 
 
 def _check_context(files: str, context: str | None) -> None:
@@ -150,7 +159,11 @@ class Connection:
     ) -> BaseHTTPResponse:
         headers = dict(self.headers)
         # Credentials that expire are refreshed here.
-        if (token := self.configuration.auth_settings().get("BearerToken")) is not None:
+        with credential_errors() as errors:
+            token = self.configuration.auth_settings().get("BearerToken")
+        if errors:
+            raise self._unreachable(method, errors[0])
+        if token is not None:
             headers[token["key"]] = token["value"] or ""
         data = None
         if body is not None:

@@ -304,7 +304,9 @@ class ObjectCache:
         return True
 
     def _failed(self, resource: Resource, failed: Refused | Unreachable) -> None:
-        self.faults[resource.kind] = f"{resource.plural}: {failed}"
+        # A server that does not respond is one cause, not one for each kind.
+        is_refused = isinstance(failed, Refused)
+        self.faults[resource.kind] = f"cannot watch {resource.plural}: {failed}" if is_refused else str(failed)
         # A watch whose version has expired lists again: that is its normal end.
         if not (isinstance(failed, Refused) and failed.status == HTTPStatus.GONE):
             self._on_fault(self.faults[resource.kind])

@@ -136,7 +136,7 @@ def run(
     check = check_admission_definitions if options.releases_jobs else check_definitions
     check(connection)
     kinds = ADMISSION_KINDS if options.releases_jobs else WATCHED
-    cache = ObjectCache(connection, kinds, on_fault=lambda fault: log.warning(f"cannot watch {fault}"))
+    cache = ObjectCache(connection, kinds, on_fault=log.warning)
     cache.start(_LISTED_S)
     counters.is_ready = True
     log.decision("initial list of cluster objects complete")

@@ -147,6 +147,46 @@ def test_credentials_of_kubeconfig_are_sent(way: str, server: str, tmp_path: Pat
         connect(_kubeconfig(tmp_path, f"{server}/base", **{way: user})).request("GET", "/apis")
 
 
+@pytest.mark.parametrize(
+    ("plugin", "said"),
+    [
+        ("/no/login", "No such file or directory: '/no/login'"),
+        ("/bin/false", "exec: process returned 1"),
+        ("/bin/echo", "exec: failed to decode process output"),
+    ],
+)
+def test_failing_login_program_is_one_line_error(
+    plugin: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    login = {"apiVersion": "client.authentication.k8s.io/v1", "command": plugin, "interactiveMode": "Never"}
+    with pytest.raises(Unreachable, match=said) as told:
+        connect(_kubeconfig(tmp_path, "http://127.0.0.1:1", exec=login))
+    assert str(told.value).startswith(f"kubeconfig {tmp_path / 'config'}: ")
+    assert "\n" not in str(told.value)
+    assert capsys.readouterr().err == ""
+
+
+def test_login_program_that_fails_later_is_reported_with_the_request(server: str, tmp_path: Path) -> None:
+    login = _exec(tmp_path)
+    program = Path(str(login["command"]))
+    program.write_text(
+        program.read_text().replace('"secret"', '"secret", "expirationTimestamp": "2000-01-01T00:00:00Z"')
+    )
+    connection = connect(_kubeconfig(tmp_path, f"{server}/base", exec=login))
+    program.write_text("#!/bin/sh\nexit 3\n")
+    with pytest.raises(Unreachable, match="exec: process returned 3"):
+        connection.request("GET", "/apis")
+
+
+@pytest.mark.parametrize(
+    ("address", "said"), [("not a url", "not a URL (not a url): Failed to parse"), ("", "not a URL (none): No host")]
+)
+def test_server_that_is_no_url_is_one_line_error(address: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(Unreachable) as told:
+        connect(_kubeconfig(tmp_path, address))
+    assert said in str(told.value)
+
+
 def test_kubeconfig_variable_selects_file(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", _kubeconfig(tmp_path, server, token="secret"))
     with pytest.raises(Refused, match="leases not found"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -282,7 +283,7 @@ def test_dry_run_keeps_a_job_released_when_others_change_it() -> None:
     with admitting(server, log, options):
         until(lambda: any("dequeued Job video/a " in line for line in log), log)
         for number in range(3):
-            change(server, A, lambda one, number=number: {**one, "status": {"conditions": [], "n": number}})
+            change(server, A, partial(merged, patch={"status": {"active": number}}))
             server.add(job(f"c{number}", 20))
             time.sleep(0.3)
     assert len([line for line in log if line.startswith("dry run: dequeued")]) == 1

@@ -368,3 +368,16 @@ def test_objects_are_listed_again_if_the_api_server_went_back(version: str, *, i
     finally:
         cache.stop()
         server.events.put(None)
+
+
+def test_server_that_does_not_respond_is_one_fault() -> None:
+    class Silent(Server):
+        def request(self, *_: object, **__: object) -> dict[str, Any]:
+            raise Unreachable("cannot reach https://one: refused")
+
+    faults: list[str] = []
+    cache = ObjectCache(Silent(), on_fault=faults.append)
+    with pytest.raises(Unreachable, match=r"^cannot reach https://one: refused$"):
+        cache.start(0.5)
+    cache.stop()
+    assert set(faults) == {"cannot reach https://one: refused"}
