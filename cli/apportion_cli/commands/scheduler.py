@@ -45,8 +45,7 @@ _MONITORING = {
 @click.option(
     "--engine",
     type=click.Choice(["kai", "ack"]),
-    show_default="kai",
-    help="Engine whose objects are enforced: kai schedules pods, ack releases suspended jobs.",
+    help="Engine whose objects are enforced: kai schedules pods, ack releases suspended jobs (default: kai).",
 )
 @click.option(
     "--name",
@@ -88,7 +87,9 @@ _MONITORING = {
 )
 @click.option("--log-format", type=click.Choice(["text", "json"]), help="Log format (default: text).")
 @click.option(
-    "--decision-log", metavar="FILE", help="Record each cycle in a file, for replay with `apportion simulate --record`."
+    "--decision-log",
+    metavar="FILE",
+    help="Record each cycle in a file, for replay with `apportion simulate --cycle FILE --record NUMBER`.",
 )
 @click.option(
     "--write-monitoring",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import yaml
@@ -84,7 +85,9 @@ class _Reader:
             elif path in _BY_PATH:
                 self._field(path, value, line)
             else:
-                self._fail(line, f"{path} is unknown: remove it, or use one of {', '.join(_keys(group))}")
+                meant = _meant(name, group)
+                cure = f"did you mean {meant}?" if meant else f"remove it, or use one of {', '.join(_keys(group))}"
+                self._fail(line, f"{path} is unknown: {cure}")
 
     def _field(self, path: str, node: yaml.Node, line: int) -> None:
         field = _BY_PATH[path]
@@ -99,6 +102,14 @@ class _Reader:
 
     def _fail(self, line: int, fault: str) -> NoReturn:
         raise ConfigurationError(f"{self._file}:{line}: {fault}")
+
+
+def _meant(name: str, group: str) -> str | None:
+    """Return the path of the field that an unknown key probably means: of a similar name, or in another group."""
+    similar = get_close_matches(name, _keys(group), n=1, cutoff=0.8)
+    if similar:
+        return f"{group}.{similar[0]}" if group else similar[0]
+    return next((path for path in _BY_PATH if path.rpartition(".")[2] == name), None)
 
 
 def _keys(group: str) -> list[str]:

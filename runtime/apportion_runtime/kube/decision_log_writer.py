@@ -128,6 +128,9 @@ class DecisionLogWriter:
             if not self._path.exists():
                 first = self._numbered(1)
                 return _last_in(first) if first.exists() else last
+            if not (self._path.is_file() or self._path.is_dir()):
+                # A device or a pipe would be read without end.
+                raise DecisionLogError(f"{self._path} is not a regular file; choose another file")
             last = _last_in(self._path)
         except (OSError, UnicodeDecodeError) as wrong:
             raise DecisionLogError(

@@ -79,7 +79,10 @@ FAULTS = [
     ),
     (HEAD + "leaderElection:\n  lease: a\n", "f:4: leaderElection.lease must be NAMESPACE/NAME, not a"),
     (HEAD + "gpuReservation:\n  image: a b\n", "f:4: gpuReservation.image must be an image name, not a b"),
-    (HEAD + "leaderElection:\n  port: 1\n", "f:4: leaderElection.port is unknown: remove it, or use one of lease, "),
+    (HEAD + "leaderElection:\n  clock: 1\n", "f:4: leaderElection.clock is unknown: remove it, or use one of lease, "),
+    (HEAD + "leaderElection:\n  port: 1\n", "f:4: leaderElection.port is unknown: did you mean port?"),
+    (HEAD + "lease: a/b\n", "f:3: lease is unknown: did you mean leaderElection.lease?"),
+    (HEAD + "cyclePeriodSecond: 1\n", "f:3: cyclePeriodSecond is unknown: did you mean cyclePeriodSeconds?"),
     (HEAD + "engine: volcano\n", "f:3: engine must be kai or ack, not volcano"),
     (
         HEAD + "shard: a\nengine: ack\n",

@@ -181,6 +181,11 @@ def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
     assert other.read_text() == "shopping\n"
 
 
+def test_device_is_not_read_without_end() -> None:
+    with pytest.raises(DecisionLogError, match="/dev/zero is not a regular file; choose another file"):
+        DecisionLogWriter(Path("/dev/zero"))
+
+
 def test_missing_cycle_is_reported(tmp_path: Path) -> None:
     log = tmp_path / "log"
     scheduler = _Recorded(_cluster(), DecisionLogWriter(log))
