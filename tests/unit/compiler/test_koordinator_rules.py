@@ -96,7 +96,7 @@ FAULTS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Effect, str]
         "max 11 exceeds the parent's max, 10, which is enforced for children only with enableCheckParentQuota",
     ),
     "no-weight-at-all": (
-        [quota("a", notes={"shared-weight": '{"cpu":"0","nvidia.com/gpu":0}'})], [], I, "which Koordinator treats as unset"
+        [quota("a", notes={"shared-weight": '{"cpu":"0","nvidia.com/gpu":0}'})], [], I, "Koordinator treats them as unset"
     ),
     "weight-left-out": ([quota("a", notes={"shared-weight": '{"cpu":"1"}'})], [], I, "there is no weight for nvidia.com/gpu"),
     "flag": ([quota("a", labels={f"{PREFIX}/is-parent": "True"})], [], I, '"True" is neither "true" nor "false"'),

@@ -144,7 +144,7 @@ def test_invalid_setting_is_one_sentence(schedulers: dict[str, dict[str, Any]], 
 
 
 def test_unknown_cluster_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(pulumi.RunError, match="apportion:schedulers lists mars, but this stack's clusters are one"):
+    with pytest.raises(pulumi.RunError, match="apportion:schedulers lists mars, but this stack contains only one"):
         run_stack(policy_in(tmp_path), {"environment": "on-kai", "schedulers": {"mars": {"image": IMAGE}}})
 
 

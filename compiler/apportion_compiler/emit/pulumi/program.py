@@ -140,7 +140,7 @@ def _apply(
     for cluster, packaged in packaged_schedulers(compilation, settings).items():
         if cluster not in providers:
             raise Refused(
-                f"{NAMESPACE}:schedulers lists {cluster}, but this stack's clusters are {', '.join(providers)}"
+                f"{NAMESPACE}:schedulers lists {cluster}, but this stack contains only {', '.join(providers)}"
             )
         made += register_scheduler(cluster, packaged, providers[cluster])
     for warning in unserved_sharing(compilation, settings):

@@ -90,7 +90,12 @@ def _namespaces(index: int, path: str, node: QuotaNode, seen: _SeenNames) -> Ite
         if namespace in seen.namespaces:
             message = f"namespace {namespace} already belongs to {seen.namespaces[namespace]}"
             yield Verdict(
-                Effect.REJECTED, index, f"{at}[{number}]", "Duplicate", message, "remove it from one of the nodes"
+                Effect.REJECTED,
+                index,
+                f"{at}[{number}]",
+                "Duplicate",
+                message,
+                "remove the namespace from one of the nodes",
             )
         seen.namespaces.setdefault(namespace, path)
 
@@ -176,4 +181,4 @@ def _unread(index: int, node: QuotaNode) -> Iterator[Verdict]:
         if not is_map:
             at = f"{node.at}.attributes[{LEND_LIMIT_ATTRIBUTE}]"
             message = "kube-queue ignores values that are not a JSON object of amounts"
-            yield Verdict(Effect.IGNORED, index, at, "Invalid", message, 'use {"cpu": "4"}')
+            yield Verdict(Effect.IGNORED, index, at, "Invalid", message, 'use a JSON object such as {"cpu": "4"}')

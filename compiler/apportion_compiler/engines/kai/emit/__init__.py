@@ -87,7 +87,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "queues cannot be restricted to node pools; use a taint on the pool that only the permitted teams tolerate",
         "remove `pools`, and taint the pool so that only workloads with the toleration run there",
     ),
-    Feature.NAMESPACES: Lowered("admission policies that bind a namespace to its queue's label", ""),
+    Feature.NAMESPACES: Lowered("admission policies that restrict a namespace to its queue", ""),
     Feature.DEFAULT_QUEUE: Lowered(
         "workloads specify their queue",
         "KAI has no default queue per namespace: the admission policies reject workloads without a queue",

@@ -68,7 +68,7 @@ def _numbers(about: FieldVerdicts, queue: Queue, resource: str) -> Iterator[Verd
             f"{path}.overQuotaWeight",
             "Invalid",
             f"overQuotaWeight {number_text(weight)} is negative",
-            "use 0 or more",
+            "use a value of 0 or more",
         )
     if (
         held.weight is None

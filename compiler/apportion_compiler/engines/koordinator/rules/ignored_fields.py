@@ -47,10 +47,15 @@ def _marks(quota: Quota) -> Iterator[Verdict]:
     if quota.has_malformed_namespaces:
         field = f"metadata.annotations[{NAMESPACES_ANNOTATION}]"
         yield quota.ignored(
-            field, "Invalid", "the value is not a JSON list of names, so no namespace is bound", 'use ["team-a"]'
+            field,
+            "Invalid",
+            "the value is not a JSON list of names, so no namespace is bound",
+            'use a JSON list such as ["team-a"]',
         )
     if len(quota.name) > MAX_NAME:
-        message = f"the name has {len(quota.name)} characters, which is too long for labels on pods and child quotas"
+        message = (
+            f"the name has {len(quota.name)} characters, but labels on pods and child quotas allow only {MAX_NAME}"
+        )
         yield quota.ignored("metadata.name", "TooLong", message, f"use at most {MAX_NAME} characters")
     for field in quota.unknown:
         yield quota.ignored(f"spec.{field}", "Unknown", f"ElasticQuota has no field {field}", f"remove {field}")
@@ -74,7 +79,7 @@ def _weights(quota: Quota) -> Iterator[Verdict]:
         return
     weights = read_amounts(0, listed, field, signed=True).values
     if weights and not any(weights.values()):
-        message = "all weights are 0, which Koordinator treats as unset, so max is used as the weight"
+        message = "all weights are 0: Koordinator treats them as unset, and uses max as the weights"
         yield quota.ignored(field, "Invalid", message, "to prevent borrowing, lower max to min")
     if missing := sorted(quota.max_keys - listed.keys()):
         message = f"there is no weight for {', '.join(missing)}, so max is used as the weight"

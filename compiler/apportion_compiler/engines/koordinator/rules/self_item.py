@@ -24,7 +24,7 @@ def self_verdicts(quota: Quota) -> Iterator[Verdict]:
     for part, amounts, field in (("Max", quota.most, _MAX), ("Min", quota.least, _MIN)):
         if negative := _negative(amounts.values):
             message = f"{quota.name} quota.Spec.{part}'s value < 0, in dimensions :[{negative}]"
-            yield quota.rejected(field, "Invalid", message, "use 0 or more")
+            yield quota.rejected(field, "Invalid", message, "use a value of 0 or more")
     yield from _shared_weight(quota)
     yield from _minimum(quota)
     yield from _strict(quota)
@@ -38,16 +38,20 @@ def _shared_weight(quota: Quota) -> Iterator[Verdict]:
     try:
         listed = json_value(written)
     except ValueError as fault:
-        yield quota.rejected(field, "Invalid", f"the value is not JSON: {fault}", 'use {"cpu":"1"}')
+        yield quota.rejected(
+            field, "Invalid", f"the value is not JSON: {fault}", 'use a JSON object such as {"cpu":"1"}'
+        )
         return
     if not isinstance(listed, dict):
-        yield quota.rejected(field, "Invalid", "the value is not a JSON object of amounts", 'use {"cpu":"1"}')
+        yield quota.rejected(
+            field, "Invalid", "the value is not a JSON object of amounts", 'use a JSON object such as {"cpu":"1"}'
+        )
         return
     amounts = read_amounts(quota.index or 0, listed, field, signed=True)
     yield from amounts.verdicts
     if negative := _negative(amounts.values):
         message = f"{quota.name} quota.Annotation[{SHARED_WEIGHT_ANNOTATION}]'s value < 0, in dimension :[{negative}]"
-        yield quota.rejected(field, "Invalid", message, "use 0 or more")
+        yield quota.rejected(field, "Invalid", message, "use a value of 0 or more")
 
 
 def _minimum(quota: Quota) -> Iterator[Verdict]:
@@ -77,7 +81,7 @@ def _strict(quota: Quota) -> Iterator[Verdict]:
         reason = "not a list of resources"
     if not isinstance(keys, list):
         message = f"{quota.name} quota.Annotation[{STRICT_KEYS_ANNOTATION}]'s value is invalid: {reason}"
-        yield quota.rejected(field, "Invalid", message, 'use ["cpu"]')
+        yield quota.rejected(field, "Invalid", message, 'use a JSON list such as ["cpu"]')
         return
     used = read_amounts(quota.index or 0, quota.used, "status.used", signed=True).values
     for key in keys:

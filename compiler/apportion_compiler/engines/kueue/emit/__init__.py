@@ -79,7 +79,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.MIXED_GPU_COUNTING: Lowered(
         "a guarantee without a model is assigned to a model with enough capacity; a limit without a model applies to "
         "apportion.dev/gpus, which the manager's configuration derives from nvidia.com/gpu",
-        "workloads that use another model must borrow; without that manager configuration, the limit applies to each "
+        "workloads that use a different model must borrow; without that manager configuration, the limit applies to each "
         "model separately",
     ),
     Feature.EXTENDED_RESOURCES: Native("ClusterQueue spec.resourceGroups[].coveredResources"),

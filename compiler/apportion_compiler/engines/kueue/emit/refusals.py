@@ -98,7 +98,7 @@ def _too_many(program: Program) -> Iterator[Refusal]:
                 "AP518",
                 f"cluster {program.environment}/{program.cluster}",
                 program.source,
-                f"quotas for {resources} resources on {flavors} kinds of machines: a resource group has at most "
+                f"quotas for {resources} resources on {flavors} kinds of machines: a resource group supports at most "
                 f"{_MAX_FLAVORS} flavors, {_MAX_RESOURCES} resources and {_MAX_PAIRS} combinations of them",
                 "reduce the number of node pools with different GPU models, plans or topologies, or declare fewer "
                 "resources",

@@ -37,7 +37,7 @@ def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> I
     if name is not None and (len(name) > MAX_NAME or not is_label(name)):
         yield about.rejected(
             "spec.parameters.name", "Invalid", f'"{name}" must be a name of at most {MAX_NAME} characters without dots',
-            "rename the parameters",
+            "rename the parameters object",
         )  # fmt: skip
     kind = _KINDS.get(controller or "")
     if kind is not None and admission_check.parameters_kind != kind:
@@ -95,5 +95,5 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
     if base is not None and most is not None and base > most:
         yield about.ignored(
             "spec.retryStrategy.backoffBaseSeconds", "Invalid", f"the value exceeds backoffMaxSeconds, so {most} applies",
-            f"use at most {most}",
+            f"use a value of at most {most}",
         )  # fmt: skip

@@ -70,7 +70,9 @@ def _selector(about: FieldVerdicts, selector: LabelSelector) -> Iterator[Verdict
                 "remove values",
             )  # fmt: skip
         if not is_label_key(expression.key):
-            yield about.rejected(f"{at}.key", "Invalid", "is not a valid label key", "use prefix.example.com/name")
+            yield about.rejected(
+                f"{at}.key", "Invalid", "is not a valid label key", "use a key such as example.com/name"
+            )
         for place, value in enumerate(values):
             if not is_label_value(value):
                 yield about.rejected(

@@ -30,7 +30,7 @@ class FieldVerdicts(ManifestVerdicts):
         for key, value in labels.items():
             if not is_label_key(key):
                 yield self.rejected(
-                    field, "Invalid", f'"{key}" is not a valid label key', "use prefix.example.com/name"
+                    field, "Invalid", f'"{key}" is not a valid label key', "use a key such as example.com/name"
                 )
             if self.is_malformed(dotted((field, key))) or not is_label_value(value):
                 yield self.rejected(
@@ -53,7 +53,7 @@ class FieldVerdicts(ManifestVerdicts):
                 )
             if isinstance(key, str) and key and not is_label_key(key):
                 yield self.rejected(
-                    f"{at}.key", "Invalid", f'"{key}" is not a valid taint key', "use prefix.example.com/name"
+                    f"{at}.key", "Invalid", f'"{key}" is not a valid taint key', "use a key such as example.com/name"
                 )
             if held.get("tolerationSeconds") is not None and held.get("effect") != "NoExecute":
                 yield self.rejected(

@@ -65,7 +65,7 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
                 f"spec.levels[{number}].nodeLabel",
                 "Invalid",
                 f'"{level}" is not a valid label key',
-                "use prefix.example.com/name",
+                "use a key such as example.com/name",
             )
     if stored is not None and levels != (before := read(Topology, stored).labels):
         # Up to 0.18, every update is rejected.
@@ -85,7 +85,7 @@ def _taints(about: FieldVerdicts, flavor: ResourceFlavor) -> Iterator[Verdict]:
         key, value, effect = taint.get("key"), taint.get("value"), taint.get("effect")
         if not isinstance(key, str) or not is_label_key(key):
             yield about.rejected(
-                f"{at}.key", "Invalid", f'"{key}" is not a valid taint key', "use prefix.example.com/name"
+                f"{at}.key", "Invalid", f'"{key}" is not a valid taint key', "use a key such as example.com/name"
             )
         if value is not None and (not isinstance(value, str) or not is_label_value(value)):
             yield about.rejected(

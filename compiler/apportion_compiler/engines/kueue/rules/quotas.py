@@ -33,7 +33,9 @@ def resource_group_verdicts(about: FieldVerdicts, groups: Sequence[ResourceGroup
         for place, name in enumerate(group.resources):
             at = f"{path}.coveredResources[{place}]"
             if about.is_malformed(at) or not is_label_key(name):
-                yield about.rejected(at, "Invalid", f'"{name}" is not a valid resource name', "use example.com/name")
+                yield about.rejected(
+                    at, "Invalid", f'"{name}" is not a valid resource name', "use a name such as example.com/gpu"
+                )
                 continue
             if name in resources:
                 yield about.rejected(
@@ -56,7 +58,7 @@ def weight_verdicts(about: FieldVerdicts, written: Written | None) -> Iterator[V
     if written is not None and weight is None:
         yield about.rejected("spec.fairSharing.weight", "Invalid", f'"{written}" is not a quantity', "use 1")
     elif weight is not None and weight < 0:
-        yield about.rejected("spec.fairSharing", "Invalid", NEGATIVE, "use 0 or more")
+        yield about.rejected("spec.fairSharing", "Invalid", NEGATIVE, "use a value of 0 or more")
     elif weight is not None and 0 < weight <= _SMALLEST_WEIGHT:
         yield about.rejected(
             "spec.fairSharing", "Invalid", "When not 0, weight must be > 10e-9", "use 1m or more, or 0"
@@ -105,6 +107,8 @@ def _amount(about: FieldVerdicts, field: str, written: Written | None) -> Iterat
         return
     amount = quantity(written)
     if amount is None:
-        yield about.rejected(field, "Invalid", f'"{written}" is not a quantity', "use 4, 500m or 2Ti")
+        yield about.rejected(
+            field, "Invalid", f'"{written}" is not a quantity', "use a quantity such as 4, 500m or 2Ti"
+        )
     elif amount < 0:
-        yield about.rejected(field, "Invalid", NEGATIVE, "use 0 or more")
+        yield about.rejected(field, "Invalid", NEGATIVE, "use a value of 0 or more")

@@ -63,7 +63,9 @@ def _requests(about: FieldVerdicts, path: str, pod: Mapping[str, object]) -> Ite
                     yield about.rejected(at, "Invalid", "the key is reserved for internal kueue use", "remove the key")
                 asked = quantity(amount)
                 if asked is not None and asked < 0:
-                    yield about.rejected(at, "Invalid", "must be greater than or equal to 0", "use 0 or more")
+                    yield about.rejected(
+                        at, "Invalid", "must be greater than or equal to 0", "use a value of 0 or more"
+                    )
 
 
 def _holds_quota(stored: Manifest) -> bool:

@@ -179,7 +179,7 @@ def _scaling(rules: Mapping[str, object], path: str) -> Iterator[Fault]:
             f"{path}.stabilizationWindowSeconds",
             "Invalid",
             f"must be between 0 and {_MAX_WINDOW_S}",
-            f"use at most {_MAX_WINDOW_S}",
+            f"use a value of at most {_MAX_WINDOW_S}",
         )
     selected = rules.get("selectPolicy")
     if selected is not None and selected not in ("Max", "Min", "Disabled"):
@@ -199,5 +199,5 @@ def _scaling(rules: Mapping[str, object], path: str) -> Iterator[Fault]:
                 f"{at}.periodSeconds",
                 "Invalid",
                 f"must be greater than zero and at most {_MAX_PERIOD_S}",
-                f"use 1 to {_MAX_PERIOD_S}",
+                f"use a value from 1 to {_MAX_PERIOD_S}",
             )

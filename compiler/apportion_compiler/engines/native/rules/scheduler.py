@@ -53,7 +53,7 @@ def scheduler_configuration(manifest: Manifest, before: Manifest | None) -> Iter
             )
     share = integer(manifest, "percentageOfNodesToScore")
     if share is not None and not 0 <= share <= 100:
-        yield rejected("percentageOfNodesToScore", "Invalid", "not in valid range [0-100]", "use 0 to 100")
+        yield rejected("percentageOfNodesToScore", "Invalid", "not in valid range [0-100]", "use a value from 0 to 100")
 
 
 def _name(profile: object, path: str, names: Mapping[str, int], *, alone: bool) -> Iterator[Fault]:
@@ -137,7 +137,7 @@ def _fit(args: _Args, path: str) -> Iterator[Fault]:
                 f"{path}.resources[{index}].weight",
                 "Invalid",
                 f"resource weight of {text(resource, 'name')} not in valid range (0, 100]",
-                "use 1 to 100",
+                "use a value from 1 to 100",
             )
     shape = items(strategy, "requestedToCapacityRatio", "shape")
     if kind == _STRATEGIES[2] and not shape:
@@ -169,9 +169,13 @@ def _shape(shape: Sequence[object], path: str) -> Iterator[Fault]:
                 "sort the points by utilization",
             )
         if not 0 <= utilization <= 100:
-            yield rejected(f"{path}[{index}].utilization", "Invalid", "not in valid range [0, 100]", "use 0 to 100")
+            yield rejected(
+                f"{path}[{index}].utilization", "Invalid", "not in valid range [0, 100]", "use a value from 0 to 100"
+            )
         if not 0 <= score <= 10:
-            yield rejected(f"{path}[{index}].score", "Invalid", "not in valid range [0, 10]", "use 0 to 10")
+            yield rejected(
+                f"{path}[{index}].score", "Invalid", "not in valid range [0, 10]", "use a value from 0 to 10"
+            )
         before = utilization
 
 
@@ -199,7 +203,7 @@ def _spread(args: _Args, path: str) -> Iterator[Fault]:
         at = f"{path}.defaultConstraints[{index}]"
         key, otherwise = text(constraint, "topologyKey") or "", text(constraint, "whenUnsatisfiable") or ""
         if (integer(constraint, "maxSkew") or 0) <= 0:
-            yield rejected(f"{at}.maxSkew", "Invalid", "not in valid range (0, inf)", "use at least 1")
+            yield rejected(f"{at}.maxSkew", "Invalid", "not in valid range (0, inf)", "use a value of at least 1")
         if not is_label_key(key):
             yield rejected(
                 f"{at}.topologyKey",
@@ -229,15 +233,21 @@ def _spread(args: _Args, path: str) -> Iterator[Fault]:
 def _interpod(args: _Args, path: str) -> Iterator[Fault]:
     weight = integer(args, "hardPodAffinityWeight")
     if weight is not None and not 0 <= weight <= 100:
-        yield rejected(f"{path}.hardPodAffinityWeight", "Invalid", "not in valid range [0, 100]", "use 0 to 100")
+        yield rejected(
+            f"{path}.hardPodAffinityWeight", "Invalid", "not in valid range [0, 100]", "use a value from 0 to 100"
+        )
 
 
 def _preemption(args: _Args, path: str) -> Iterator[Fault]:
     share, least = integer(args, "minCandidateNodesPercentage"), integer(args, "minCandidateNodesAbsolute")
     if share is not None and not 0 <= share <= 100:
-        yield rejected(f"{path}.minCandidateNodesPercentage", "Invalid", "not in valid range [0, 100]", "use 0 to 100")
+        yield rejected(
+            f"{path}.minCandidateNodesPercentage", "Invalid", "not in valid range [0, 100]", "use a value from 0 to 100"
+        )
     if least is not None and least < 0:
-        yield rejected(f"{path}.minCandidateNodesAbsolute", "Invalid", "not in valid range [0, inf)", "use 0 or more")
+        yield rejected(
+            f"{path}.minCandidateNodesAbsolute", "Invalid", "not in valid range [0, inf)", "use a value of 0 or more"
+        )
 
 
 _ARGS: Mapping[str, Callable[[_Args, str], Iterator[Fault]]] = {

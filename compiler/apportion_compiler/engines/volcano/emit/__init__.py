@@ -106,7 +106,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "the admission policies require a queue on Jobs, RayClusters and pods, because Volcano would otherwise assign "
         "them to its default queue",
     ),
-    Feature.PLACEMENT: Lowered("the scheduler's resource-strategy-fit plugin; before 1.13, binpack and nodeorder", ""),
+    Feature.PLACEMENT: Lowered(
+        "the scheduler's resource-strategy-fit plugin; before Volcano 1.13, binpack and nodeorder", ""
+    ),
     Feature.POOL_PLACEMENT: Unsupported(
         "AP516",
         "the scheduler configuration scores nodes in all pools the same way",

@@ -33,7 +33,7 @@ def beyond_engine(program: Program) -> Iterator[Refusal]:
                 "AP511",
                 f"topology {topology.name}",
                 topology.source,
-                f"topology before {minor_text(DISCOVERY_SINCE)}: network levels cannot be discovered from node labels",
+                f"topology before Volcano {minor_text(DISCOVERY_SINCE)}: network levels cannot be discovered from node labels",
                 f"run Volcano {minor_text(DISCOVERY_SINCE)} or later, or remove the topology",
             )
     if program.gpu_placement == "spread" and not scores_each_resource(program):
@@ -41,7 +41,7 @@ def beyond_engine(program: Program) -> Iterator[Refusal]:
             "AP516",
             cluster,
             program.source,
-            "SPREAD placement for GPUs before 1.13: nodes cannot be scored by free GPUs",
+            "SPREAD placement for GPUs before Volcano 1.13: nodes cannot be scored by free GPUs",
             "run Volcano 1.13 or later, or set GPU placement to BINPACK",
         )
 

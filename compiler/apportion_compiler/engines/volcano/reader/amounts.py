@@ -64,6 +64,6 @@ def _amounts(queue: Queue, notes: list[Note], field: str, written: Mapping[str, 
             raise ValueError(f"{queue}: {at}: {value} is negative")
         amount = kubernetes_units(str(value), scale)
         if amount != exact * scale:
-            notes.append(Note(str(queue), f"{at} is {value}: rounded up, as Volcano does"))
+            notes.append(Note(str(queue), f"{at} is {value}: rounded up, as in Volcano"))
         amounts[GPU if name == GPU_RESOURCE else name] = amount
     return amounts

@@ -28,7 +28,7 @@ def group_verdicts(index: int, group: Manifest, tree: QueueTree, existing: Seque
             index,
             "spec.minMember",
             f"{members!r} is not a non-negative integer",
-            "use the number of pods that start together",
+            "set minMember to the number of pods that start together",
         )
     yield from network_topology(index, "spec.networkTopology", read_group.network_topology)
     for number, entry in enumerate(read_group.sub_groups):

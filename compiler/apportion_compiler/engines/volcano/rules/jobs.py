@@ -170,7 +170,7 @@ def _policies(index: int, at: str, policies: Sequence[object]) -> Iterator[Verdi
             )
         elif code is not None:
             if code == 0:
-                yield rejected(index, f"{where}.exitCode", "0 is not a valid error code", "use a different code")
+                yield rejected(index, f"{where}.exitCode", "0 is not a valid error code", "use a different exit code")
             elif code in codes:
                 yield rejected(
                     index,
@@ -283,16 +283,14 @@ def _queue(index: int, queue: str, tree: QueueTree) -> Iterator[Verdict]:
 def _update(index: int, spec: Mapping[str, object], before: Mapping[str, object]) -> Iterator[Verdict]:
     """Report changes of fields other than `minAvailable`, the class and the replicas of tasks."""
     if len(items(spec, "tasks")) != len(items(before, "tasks")):
-        yield rejected(
-            index, "spec.tasks", "job updates may not add or remove tasks", "create another job", "Forbidden"
-        )
+        yield rejected(index, "spec.tasks", "job updates may not add or remove tasks", "create a new job", "Forbidden")
     elif _fixed(spec) != _fixed(before):
         yield rejected(
             index,
             "spec",
             "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and "
             "`PriorityClassName`",
-            "create another job",
+            "create a new job",
             "Forbidden",
         )
 

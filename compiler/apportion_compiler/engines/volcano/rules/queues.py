@@ -78,7 +78,7 @@ def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
             yield rejected(
                 index,
                 f"spec.{field}",
-                f"{value!r} is not an integer from {least} to {most}",
+                f"must be an integer from {least} to {most}, not {value!r}",
                 f"use an integer from {least} to {most}, or remove {field}",
             )
     for field, words in (("dequeueStrategy", ("fifo", "traverse")),):
@@ -108,7 +108,7 @@ def _quantities(index: int, queue: Queue) -> Iterator[Verdict]:
             if amount is None:
                 yield rejected(index, at, f"{value!r} is not a quantity", "use a quantity such as 4, 500m or 2Ti")
             elif amount < 0:
-                yield rejected(index, at, f"{value} must be greater than or equal to 0", "use 0 or more")
+                yield rejected(index, at, f"{value} must be greater than or equal to 0", "use a value of 0 or more")
             elif (name in _WHOLE or is_extended(name)) and amount != amount.to_integral_value():
                 yield rejected(
                     index, at, f"{value} must be an integer: {name} is counted in whole devices", "use an integer"

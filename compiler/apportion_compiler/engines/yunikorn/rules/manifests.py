@@ -29,7 +29,9 @@ def _config_map(manifest: Manifest, index: int) -> Iterator[Verdict]:
     try:
         found = queues_text(manifest)
     except UnreadableConfigError as unreadable:
-        yield Verdict(Effect.IGNORED, index, unreadable.field, "Invalid", str(unreadable), "move the text to data")
+        yield Verdict(
+            Effect.IGNORED, index, unreadable.field, "Invalid", str(unreadable), "move the configuration to data"
+        )
         return
     if found is None:
         return
