@@ -154,7 +154,7 @@ CASES = [
     ("kueue", (_job(suspend=True),), ("pending", "metadata.labels[kueue.x-k8s.io/queue-name]", "suspended and has no queue label")),
     ("kueue", (_job(),), ("ignored", "metadata.labels[kueue.x-k8s.io/queue-name]", "bypasses Kueue and all quotas")),
     ("kueue", (_KUEUE.replace("name: vision, namespace", "name: default, namespace"), _job()), None),
-    ("kueue", (_KUEUE, _job(labels="kueue.x-k8s.io/queue-name: vision", pod_spec=_resources(requests={"memory": "1Gi"}))), ("pending", "spec.template.spec.containers[0].resources.requests[memory]", "no resource group of ClusterQueue vision covers memory")),
+    ("kueue", (_KUEUE, _job(labels="kueue.x-k8s.io/queue-name: vision", pod_spec=_resources(requests={"memory": "1Gi"}))), ("pending", "spec.template.spec.containers[0].resources.requests[memory]", "no resource group in ClusterQueue vision covers memory")),
     ("kueue", (_ray_job(labels={"kueue.x-k8s.io/queue-name": "vision"}),), ("rejected", "spec.shutdownAfterJobFinishes", "should delete the cluster after finishing")),
     ("kueue", (_ray_job(labels={"kueue.x-k8s.io/queue-name": "vision"}, shutdownAfterJobFinishes=True),), None),
     ("kueue", (_ray_job(labels={"kueue.x-k8s.io/queue-name": "vision"}, clusterSelector={"a": "b"}),), ("rejected", "spec.clusterSelector", "should not use an existing cluster")),

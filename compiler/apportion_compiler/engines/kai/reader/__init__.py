@@ -162,7 +162,7 @@ def _unmanaged(objects: Sequence[_Object], *, divided: bool) -> frozenset[str]:
 def _notes(shards: _Shards) -> Iterator[Note]:
     for partition, model in shards.models.items():
         if model is not None and model != partition:
-            yield Note(f"SchedulingShard {partition}", f"imported as the GPU model {model}")
+            yield Note(f"SchedulingShard {partition}", f"imported as GPU model {model}")
 
 
 def _queue(id_: str, shards: _Shards, notes: list[Note]) -> QueueRecord:
@@ -266,10 +266,10 @@ def _parent(name: str, group: Mapping[str, _Object], shards: _Shards, notes: lis
     parent = min(parents)
     if len(parents) > 1:
         named = ", ".join(sorted(parents))
-        notes.append(Note(name, f"has different parents in its shards ({named}): {parent} is kept"))
+        notes.append(Note(name, f"has different parents in its shards ({named}): imported with parent {parent}"))
     if parent not in shards.groups:
         message = (
-            f"its parent {parent} is missing, so KAI drops it and every queue below it: imported as a top-level queue"
+            f"its parent {parent} is missing, so KAI drops the queue and its descendants: imported as a top-level queue"
         )
         notes.append(Note(name, message))
         return None

@@ -29,7 +29,7 @@ def topology_verdicts(index: int, manifest: Manifest, existing: Sequence[Manifes
     yield from about.mistyped()
     if topology.levels is None:
         yield about.rejected(
-            "spec.levels", "Required", "levels are missing", "list node label keys, widest level first"
+            "spec.levels", "Required", "levels must be set", "list node label keys, widest level first"
         )
         return
     keys = [level.label for level in topology.levels]

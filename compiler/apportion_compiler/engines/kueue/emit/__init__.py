@@ -105,7 +105,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.NAMESPACES: Native("LocalQueue, ClusterQueue spec.namespaceSelector"),
     Feature.DEFAULT_QUEUE: Lowered(
         "LocalQueue named default, which Kueue's webhooks assign to workloads without a queue label",
-        "workloads of kinds that are not enabled in Kueue's configuration must set the queue label",
+        "workload kinds not enabled in Kueue's configuration require an explicit queue label",
     ),
     Feature.PLACEMENT: Lowered(
         "KubeSchedulerConfiguration in kube-scheduler.yaml",

@@ -333,7 +333,10 @@ def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[Prior
         of_pods = found.get(name)
         if of_pods is not None and of_pods.value != value:
             notes.append(
-                Note(str(cls), f"PriorityClass {name} has a different value, {of_pods.value}: {value} is kept")
+                Note(
+                    str(cls),
+                    f"PriorityClass {name} has a different value, {of_pods.value}: imported with value {value}",
+                )
             )
         is_default = of_pods is not None and of_pods.global_default
         description = cls.description or (None if of_pods is None else of_pods.description)

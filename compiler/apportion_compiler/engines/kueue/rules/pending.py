@@ -72,7 +72,7 @@ def _coverage(context: WorkloadContext) -> Iterator[Verdict]:
                     yield workload.pending(
                         template_field(pods, "spec", f"containers[{number}]", f"resources.requests[{resource}]"),
                         "NotSupported",
-                        f"no resource group of ClusterQueue {name} covers {resource}, "
+                        f"no resource group in ClusterQueue {name} covers {resource}, "
                         "so the workload is inadmissible",
                         f"add {resource} to a resource group in the ClusterQueue, or request only {listed(covered)}",
                     )  # fmt: skip

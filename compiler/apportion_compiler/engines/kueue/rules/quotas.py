@@ -61,7 +61,7 @@ def weight_verdicts(about: FieldVerdicts, written: Written | None) -> Iterator[V
         yield about.rejected("spec.fairSharing", "Invalid", NEGATIVE, "use a value of 0 or more")
     elif weight is not None and 0 < weight <= _SMALLEST_WEIGHT:
         yield about.rejected(
-            "spec.fairSharing", "Invalid", "When not 0, weight must be > 10e-9", "use 1m or more, or 0"
+            "spec.fairSharing", "Invalid", "When not 0, weight must be > 10e-9", "use 0, or at least 1m"
         )
 
 

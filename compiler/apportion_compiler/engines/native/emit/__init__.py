@@ -127,7 +127,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pools scale up for one pending pod at a time; nothing requests all nodes of a workload at once",
+        "pools scale up for one pending pod at a time, not for a whole workload",
         "remove `provisioning` on this cluster, or install kueue",
     ),
 }

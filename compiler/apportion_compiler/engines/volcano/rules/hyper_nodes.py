@@ -31,7 +31,9 @@ def hyper_node_verdicts(index: int, node: Manifest) -> Iterator[Verdict]:
         )
     members = items(node, "spec", "members")
     if not members:
-        yield rejected(index, "spec.members", "member must have at least one member", "list its members", "Required")
+        yield rejected(
+            index, "spec.members", "member must have at least one member", "add at least one member", "Required"
+        )
     for number, member in enumerate(members):
         at = f"spec.members[{number}]"
         if text(member, "type") not in _TYPES:

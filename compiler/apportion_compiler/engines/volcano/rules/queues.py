@@ -114,7 +114,9 @@ def _quantities(index: int, queue: Queue) -> Iterator[Verdict]:
                     index, at, f"{value} must be an integer: {name} is counted in whole devices", "use an integer"
                 )
             elif not is_counted(name):
-                yield ignored(index, at, f"Volcano does not support resource {name}", "use the name that pods request")
+                yield ignored(
+                    index, at, f"Volcano does not support resource {name}", "use the resource name that pods request"
+                )
             elif field == "capability" and name in (CPU, MEMORY) and amount == 0:
                 yield ignored(
                     index, at, f"a capability of 0 {name} is treated as unset", "use the smallest amount, 1m or 1"

@@ -99,7 +99,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "",
     ),
     Feature.DEFAULT_QUEUE: Lowered(
-        "the `tag` placement rule with namespace.parentqueue: workloads never need to specify their queue", ""
+        "the `tag` placement rule with namespace.parentqueue: workloads do not need to specify a queue", ""
     ),
     Feature.PLACEMENT: Native("queues.yaml partitions[].nodesortpolicy.type"),
     Feature.POOL_PLACEMENT: Unsupported(

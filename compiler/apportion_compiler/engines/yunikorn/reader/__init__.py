@@ -323,7 +323,7 @@ def _partition_notes(partition: Partition, root: Queue, reading: _FileFacts) -> 
     if partition.resource_weights:
         yield Note(at, "`nodesortpolicy.resourceweights` is dropped")
     if root.limits:
-        yield Note(at, "the root queue's limits are dropped: set them on its children")
+        yield Note(at, "the root queue's limits are dropped: set limits on its children")
     if not reading.ours and any(_tag(rule) is None for rule in partition.placement_rules or ()):
         yield Note(at, "placement rules are dropped: namespaces determine where workloads run")
 

@@ -68,7 +68,7 @@ def _queue(queue: Queue, partition: Partition, *, is_top: bool) -> Iterator[Igno
         yield Ignored(
             f"{queue.path}.resources.max",
             "YuniKorn treats a maximum of zero for every resource as unset",
-            "add a non-zero resource, or stop the queue",
+            "set a maximum above zero for at least one resource, or stop the queue",
         )
     for acl, field in ((queue.admin_acl, "adminacl"), (queue.submit_acl, "submitacl")):
         yield from _acl(acl, f"{queue.path}.{field}")
@@ -147,7 +147,7 @@ def _property(key: str, value: str, path: str, partition: Partition) -> Iterator
     elif key == "quota.preemption.delay" and not partition.quota_preemption:
         yield Ignored(
             at,
-            "lowering the maximum does not evict workloads unless the partition sets quotapreemptionenabled",
+            "lowering the maximum does not evict workloads unless quotapreemptionenabled is true in the partition",
             "set preemption.quotapreemptionenabled: true in the partition",
         )
 
