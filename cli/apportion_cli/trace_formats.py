@@ -88,6 +88,12 @@ def _helios(sources: Sequence[Source], names: TraceNames) -> Trace:
     return read_helios(sources[0], HeliosRules(queues=names.queues, priorities=names.priorities))
 
 
+def _watch(sources: Sequence[Source], names: TraceNames) -> Trace:
+    from apportion_runtime.sim.traces.watch import WatchRules, read_watch
+
+    return read_watch(sources[0], WatchRules(queues=names.queues, priorities=names.priorities))
+
+
 FORMATS: Mapping[str, TraceFormat] = {
     "openb": TraceFormat(
         ("NODES.csv", "PODS.csv"), _openb, ("openb_node_list_all_node.csv", "openb_pod_list_default.csv")
@@ -97,6 +103,7 @@ FORMATS: Mapping[str, TraceFormat] = {
     "pai": TraceFormat(("FILE",), _pai, has_gpu_types=True),
     "philly": TraceFormat(("FILE",), _philly),
     "helios": TraceFormat(("FILE",), _helios),
+    "watch": TraceFormat(("FILE",), _watch),
 }
 
 

@@ -163,6 +163,7 @@ def _combined(scenario: Scenario, trace: Trace, made: Scenario) -> Scenario:
         until_s=scenario.until_s if made.until_s is None else made.until_s,
         objects=(*scenario.objects, *made.objects),
         works=(*scenario.works, *made.works),
+        incidents=(*scenario.incidents, *made.incidents),
     )
 
 
@@ -285,7 +286,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="NAME=QUEUE",
-        help="Queue for a QoS class, account, role, user or virtual cluster of the trace; may be repeated.",
+        help="Queue for a QoS class, account, role, user, virtual cluster or queue of the trace; may be repeated.",
     ),
     click.option(
         "--trace-priority",
@@ -293,7 +294,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="NAME=CLASS",
-        help="Priority class for a QoS, role, user or virtual cluster of the trace; may be repeated.",
+        help="Priority class for a QoS, role, user, virtual cluster or class of the trace; may be repeated.",
     ),
     click.option(
         "--trace-gpu-model",

@@ -150,6 +150,6 @@ PAGES: Mapping[str, Page] = {
         setup='cp "$REPOSITORY/examples/snapshots/busy.yaml" "$HOME/cluster.json"\n',
         programs={"kubectl": KUBECTL},
     ),
-    "docs/traces.md": Page(setup='. "$TOOLS/traces.sh"\n', programs={"sacct": SACCT}),
+    "docs/traces.md": Page(setup='. "$TOOLS/traces.sh"\n', programs={"sacct": SACCT, "kubectl": KUBECTL}),
     "docs/tutorial.md": Page(),
 }

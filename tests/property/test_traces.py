@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from apportion_runtime.sim.traces import dlrm, helios, pai
 from apportion_runtime.sim.traces.openb import NODE_COLUMNS, RECORD_COLUMNS, REQUEST_COLUMNS, read_openb
 from apportion_runtime.sim.traces.records import JobEnd, Source, Trace, TraceJob, TraceNode, in_order
 from apportion_runtime.sim.traces.sacct import FORMAT, read_sacct
@@ -21,6 +24,7 @@ from apportion_runtime.sim.traces.transforms import (
     inflated,
     offered_load,
 )
+from apportion_runtime.sim.traces.watch import read_watch
 
 pytestmark = pytest.mark.property
 
@@ -132,3 +136,68 @@ def test_every_sacct_row_is_read_or_reported(rows: list[list[str]]) -> None:
     lines = [*{job.line for job in trace.jobs}, *(skip.line for skip in trace.skips)]
     assert sorted(lines) == list(range(2, len(rows) + 2))
     assert len({job.name for job in trace.jobs}) == len(trace.jobs)
+
+
+_CELL = st.sampled_from(
+    ["", "0", "1", "7", "-1", "2.5", "nan", "1e9", "CN", "HN", "Failed", "CANCELLED", "2018-01-01", "x", "²"]
+)
+_TABLES: Mapping[str, tuple[Sequence[str], Callable[[Source], Trace]]] = {
+    "dlrm": (dlrm.COLUMNS, dlrm.read_dlrm),
+    "pai": ((*pai.COLUMNS, "gpu_type", "status"), pai.read_pai),
+    "helios": (helios.COLUMNS, helios.read_helios),
+}
+
+
+@pytest.mark.parametrize("form", _TABLES)
+@given(st.lists(st.lists(_CELL, min_size=17, max_size=17), max_size=12), st.integers(0, 1))
+def test_every_row_of_other_tables_is_read_or_reported(form: str, rows: list[list[str]], n_more: int) -> None:
+    columns, read = _TABLES[form]
+    cells = [row[: len(columns) + n_more * (i % 2)] for i, row in enumerate(rows)]
+    trace = read(Source("f", "\n".join([",".join(columns), *(",".join(row) for row in cells)])))
+    lines = [job.line for job in trace.jobs] + [skip.line for skip in trace.skips]
+    assert sorted(lines) == list(range(2, len(rows) + 2))
+    assert len({job.name for job in trace.jobs}) == len(trace.jobs)
+    scenario_of(trace)
+
+
+_TIMES = st.sampled_from([None, "", "2018-01-01T00:00:00Z", "2018-01-01T00:09:00Z", "soon"])
+_ODD = st.none() | st.integers(-1, 3) | st.sampled_from(["", "Job", "a", "0.5", "Failed", "True", "PodScheduled"])
+_NAMES = (
+    "phase", "conditions", "type", "status", "containers", "resources", "requests", "cpu", "allocatable", "taints", "labels",
+    "annotations", "gpu-fraction", "ownerReferences", "kind", "controller", "creationTimestamp", "deletionTimestamp", "state",
+    "containerStatuses", "terminated", "finishedAt", "lastTransitionTime", "nodeSelector", "tolerations", "startTime",
+)  # fmt: skip
+_JSON = st.recursive(
+    _ODD | _TIMES,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(_NAMES), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@st.composite
+def watched(draw: st.DrawFn) -> dict[str, object]:
+    """Draw an event of a pod, node or job with any values in any fields."""
+    metadata = {
+        "name": draw(st.sampled_from(["a", "a.b", "a-b", "a-b-2", "a" * 60])),
+        "namespace": draw(st.sampled_from(["a", "b"])),
+        "creationTimestamp": draw(_TIMES),
+        "ownerReferences": [{"kind": draw(_ODD), "name": draw(_ODD), "controller": draw(st.booleans())}],
+        **(draw(st.dictionaries(st.sampled_from(_NAMES), _JSON, max_size=2))),
+    }
+    state = {"kind": draw(st.sampled_from(["Pod", "Pod", "Node", "Job"])), "metadata": metadata}
+    fields = {name: draw(_JSON) for name in ("spec", "status")}
+    return {"type": draw(st.sampled_from(["ADDED", "MODIFIED", "DELETED"])), "object": {**state, **fields}}
+
+
+@given(st.lists(watched(), min_size=1, max_size=8))
+def test_every_watched_object_is_read_or_reported(events: list[dict[str, Any]]) -> None:
+    trace = read_watch(Source("f", "\n".join(json.dumps(event) for event in events)))
+    keys = {
+        (e["object"]["kind"], e["object"]["metadata"]["namespace"], e["object"]["metadata"]["name"]) for e in events
+    }
+    assert trace.n_rows == len(keys)
+    assert len(trace.nodes) + len(trace.jobs) + len(trace.skips) <= len(keys)
+    assert trace.nodes or trace.jobs or trace.skips
+    assert len({job.name for job in trace.jobs}) == len(trace.jobs)
+    assert len({node.name for node in trace.nodes}) == len(trace.nodes)
+    scenario_of(trace)

@@ -43,7 +43,7 @@ from apportion_runtime.sim.controllers.job_events import JobChanged
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.history import ENDED_BY_DELETION, ENDED_BY_EVICTION, ENDED_BY_NODE, History
 from apportion_runtime.sim.invariants import broken
-from apportion_runtime.sim.kubelet.nodes import cordon, note_capacity, remove_node, set_ready
+from apportion_runtime.sim.kubelet.nodes import add_node, cordon, note_capacity, remove_node, set_ready
 from apportion_runtime.sim.provisioning.node_pools import NodePools
 from apportion_runtime.sim.scenario.fields import ScenarioError
 from apportion_runtime.sim.scenario.format import Incident, Manifest, Scenario
@@ -246,6 +246,10 @@ class Cluster:
 
     def _make(self, manifests: Iterable[Manifest]) -> None:
         """Create objects; existing ones are skipped."""
+        manifests = tuple(manifests)
+        for node in manifests:
+            if node["kind"] == "Node" and self.cluster_state.store.get("Node", "", name_of(node)) is None:
+                add_node(self.cluster_state, node)
         for made in _made(self.cluster_state.store, manifests):
             self.cluster_state.note("made", why=f"{made['kind']} {namespace_of(made)}/{name_of(made)}")
 

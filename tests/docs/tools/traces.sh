@@ -36,6 +36,15 @@ cat >cluster_log.csv <<'EOF'
 job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
 7,u1,serving,1,4,1,COMPLETED,2018-01-01 00:00:00,2018-01-01 00:01:00,2018-01-01 00:11:00,600,60
 EOF
+cat >cluster.json <<'EOF'
+{"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "n", "creationTimestamp": "2018-01-01T00:00:00Z"},
+  "status": {"allocatable": {"cpu": "8", "memory": "16Gi", "pods": "10"}}}]}
+{"type": "ADDED", "object": {"kind": "Pod", "metadata": {"name": "p", "namespace": "serving", "creationTimestamp": "2018-01-01T00:05:00Z"},
+  "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
+  "status": {"phase": "Succeeded", "startTime": "2018-01-01T00:05:10Z",
+    "containerStatuses": [{"state": {"terminated": {"finishedAt": "2018-01-01T00:06:00Z"}}}]}}}
+EOF
+cp cluster.json "$HOME/cluster.json"
 cat >nodes.yaml <<'EOF'
 nodes: [{pool: t4, count: 2, gpus: 2, cpu: 64, memory: 256Gi}]
 EOF

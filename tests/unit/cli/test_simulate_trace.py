@@ -136,7 +136,7 @@ def test_invalid_node_list_is_refused(run: Run, queues: Path, openb: str, nodes:
     [
         (
             ["--trace", "openb"],
-            "`openb` is not openb:DIRECTORY, openb:NODES.csv,PODS.csv, sacct:FILE, dlrm:FILE, pai:FILE, philly:FILE or helios:FILE",
+            "`openb` is not openb:DIRECTORY, openb:NODES.csv,PODS.csv, sacct:FILE, dlrm:FILE, pai:FILE, philly:FILE, helios:FILE or watch:FILE",
         ),
         (["--trace", "openb:nodes.csv"], "openb requires 2 files, as in openb:NODES.csv,PODS.csv"),
         (["--trace-load", "0.8"], "require --trace FORMAT:FILE"),
@@ -287,3 +287,52 @@ def test_other_file_is_refused_in_one_sentence(run: Run, queues: Path, tmp_path:
     assert refused.code == 3
     assert re.search(rf"{re.escape(str(path))}:\d+: [^\n]+; [^\n]+", refused.err)
     assert "Traceback" not in refused.err
+
+
+def test_node_of_a_watch_runs_pods_once_it_joins(run: Run, queues: Path, tmp_path: Path) -> None:
+    """The pod arrives a minute before the only node, and another before the node leaves."""
+    requests = {"cpu": "1", "memory": "1Gi"}
+    pods = [
+        {
+            "kind": "Pod",
+            "metadata": {
+                "name": f"p-{minute}",
+                "namespace": "vision",
+                "creationTimestamp": f"2018-01-01T00:{minute:02}:00Z",
+            },
+            "spec": {"containers": [{"name": "main", "resources": {"requests": requests}}]},
+            "status": {
+                "phase": "Succeeded",
+                "conditions": [
+                    {
+                        "type": "PodScheduled",
+                        "status": "True",
+                        "lastTransitionTime": f"2018-01-01T00:{minute + 1:02}:00Z",
+                    }
+                ],
+                "containerStatuses": [{"state": {"terminated": {"finishedAt": f"2018-01-01T00:{minute + 3:02}:00Z"}}}],
+            },
+        }
+        for minute in (0, 9)
+    ]
+    node = {
+        "kind": "Node",
+        "metadata": {"name": "n", "creationTimestamp": "2018-01-01T00:01:00Z"},
+        "status": {
+            "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "10"},
+            "conditions": [{"lastHeartbeatTime": "2018-01-01T00:10:00Z"}],
+        },
+    }
+    events = [{"type": "ADDED", "object": made} for made in (*pods, node)] + [{"type": "DELETED", "object": node}]
+    (tmp_path / "watch.json").write_text("\n".join(json.dumps(event) for event in events))
+    result = run("simulate", queues, "--trace", f"watch:{tmp_path / 'watch.json'}", "-o", "jsonl")
+    assert result.code == 0, result.err
+    facts = [json.loads(line) for line in result.out.splitlines()]
+    told = [(fact["at_s"], fact["what"], fact.get("workload") or fact.get("node")) for fact in facts]
+    assert [each for each in told if each[1] in ("node-joined", "started", "succeeded", "node-left")] == [
+        (60.0, "node-joined", "n"),
+        (60.0, "started", "vision-p-0"),
+        (182.0, "succeeded", "vision-p-0"),
+        (540.0, "started", "vision-p-9"),
+        (600.0, "node-left", "n"),
+    ]

@@ -36,13 +36,35 @@ class JobEnd(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TraceNode:
-    """A machine. `memory_mib` is its main memory; `gpu_model` is empty without GPUs."""
+    """A machine.
+
+    Attributes:
+        name: A valid Kubernetes name, unique in the trace.
+        cpu_milli: Allocatable thousandths of cores.
+        memory_mib: Allocatable main memory.
+        gpus: Allocatable devices.
+        gpu_model: The model of its devices; empty without devices, or if it is among the labels.
+        disk_mib: Allocatable local disk.
+        extended: Extended resources with their integer amounts.
+        n_pods: The maximum number of pods.
+        labels: Its labels, with their values.
+        taints: Key, value and effect of each of its taints.
+        joins_s: When it joins, in seconds from the beginning of the trace; at 0, it is there from the start.
+        leaves_s: When it leaves; None is never.
+    """
 
     name: str
     cpu_milli: int
     memory_mib: int
     gpus: int = 0
     gpu_model: str = ""
+    disk_mib: int = 0
+    extended: tuple[tuple[str, int], ...] = ()
+    n_pods: int = 110
+    labels: tuple[tuple[str, str], ...] = ()
+    taints: tuple[tuple[str, str, str], ...] = ()
+    joins_s: float = 0.0
+    leaves_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +108,8 @@ class TraceJob:
         limits: The limits of cpu, memory and local disk.
         density: The maximum number of such pods on a node; None is unlimited.
         avoids_gpus: Whether it only runs on nodes without GPUs.
+        node_selector: Labels that its nodes have, with their values.
+        tolerations: The fields of each toleration, with their values.
     """
 
     name: str
@@ -107,6 +131,8 @@ class TraceJob:
     limits: Limits = Limits()
     density: Density | None = None
     avoids_gpus: bool = False
+    node_selector: tuple[tuple[str, str], ...] = ()
+    tolerations: tuple[tuple[tuple[str, str], ...], ...] = ()
 
     @property
     def all_gpu_milli(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from apportion_api.kai.names import GPU_DEVICES_ANNOTATION
 from apportion_api.kubernetes.names import GPU_COUNT_LABEL, GPU_MEMORY_LABEL, GPU_PRODUCT_LABEL, GPU_RESOURCE
 from apportion_runtime.sim.api.clock import DEFAULT_START
 from apportion_runtime.sim.kubelet.nodes import node_manifest
-from apportion_runtime.sim.scenario.format import NodeShape, Pool, Scenario, Timing, Work
+from apportion_runtime.sim.scenario.format import Incident, NodeShape, Pool, Scenario, Timing, Work
 from apportion_runtime.sim.scenario.workload_labels import KAI_WORKLOAD_LABELS, WorkloadLabels
 from apportion_runtime.sim.scenario.workload_manifests import Size, WorkloadFields, manifest_of
 from apportion_runtime.sim.traces.density import DENSITY_LABEL, density_name, density_resource, spread_constraint
@@ -23,7 +23,6 @@ MODEL_LABEL = GPU_PRODUCT_LABEL
 DEVICE_MEMORY_MIB = 16_000
 """The device memory in node labels, without which the engine shares no device. Traces request fractions of devices,
 never memory, so the value affects no decision; it is a multiple of 1000 so that thousandths are integers."""
-_PODS = "110"
 _WHOLE = "simulate it with KAI Scheduler"
 
 
@@ -37,7 +36,7 @@ def scenario_of(
     until_s: float | None = None,
     workload_labels: WorkloadLabels = KAI_WORKLOAD_LABELS,
 ) -> Scenario:
-    """Return a scenario: the nodes are among its objects, with their names in the trace.
+    """Return a scenario: the nodes are among its objects and events, with their names in the trace.
 
     Args:
         trace: The trace, as recorded or transformed.
@@ -60,7 +59,8 @@ def scenario_of(
             )
     return Scenario(
         name=trace.name,
-        objects=tuple(node_object(node) for node in trace.nodes),
+        objects=tuple(node_object(node) for node in trace.nodes if not node.joins_s),
+        incidents=tuple(_incidents(trace.nodes)),
         works=tuple(
             replace(
                 work_of(job, trace.name, workload_labels=workload_labels),
@@ -76,20 +76,33 @@ def scenario_of(
     )
 
 
+def _incidents(nodes: Iterable[TraceNode]) -> Iterator[Incident]:
+    for node in nodes:
+        if node.joins_s:
+            yield Incident(node.joins_s, "made", makes=(node_object(node),))
+        if node.leaves_s is not None:
+            yield Incident(node.leaves_s, "deleted", object=("Node", "", node.name))
+
+
 def node_object(node: TraceNode) -> Mapping[str, Any]:
     """Return a ready node of a pool that is named after its GPUs."""
-    allocatable = {"cpu": f"{node.cpu_milli}m", "memory": f"{node.memory_mib}Mi", "pods": _PODS}
-    labels: dict[str, str] = {}
+    allocatable = {"cpu": f"{node.cpu_milli}m", "memory": f"{node.memory_mib}Mi", "pods": str(node.n_pods)}
+    allocatable |= {name: str(amount) for name, amount in node.extended}
+    if node.disk_mib:
+        allocatable["ephemeral-storage"] = f"{node.disk_mib}Mi"
+    labels = dict(node.labels)
     pool = "cpu"
     if node.gpus:
         allocatable[GPU_RESOURCE] = str(node.gpus)
         labels = {
             GPU_COUNT_LABEL: str(node.gpus),
             GPU_MEMORY_LABEL: str(DEVICE_MEMORY_MIB),
-            MODEL_LABEL: node.gpu_model,
+            **({MODEL_LABEL: node.gpu_model} if node.gpu_model else {}),
+            **labels,
         }
-        pool = kubernetes_name(f"{node.gpu_model}-{node.gpus}")
-    shape = NodeShape(labels, allocatable)
+        pool = kubernetes_name(f"{node.gpu_model or labels.get(MODEL_LABEL, 'gpu')}-{node.gpus}")
+    taints = tuple({"key": key, "value": value, "effect": effect} for key, value, effect in node.taints)
+    shape = NodeShape(labels, allocatable, taints)
     return node_manifest(Pool(pool, shape, size=1, least=1, most=1), node.name)
 
 
@@ -122,7 +135,11 @@ def _manifest(job: TraceJob, namespace: str, workload_labels: WorkloadLabels) ->
         pods=job.n_pods,
         least=job.n_pods if job.n_pods > 1 else None,
         annotations={ROW_ANNOTATION: f"{job.file}:{job.line}"},
-        node_selector={MODEL_LABEL: job.gpu_models[0]} if len(job.gpu_models) == 1 else {},
+        node_selector={
+            **dict(job.node_selector),
+            **({MODEL_LABEL: job.gpu_models[0]} if len(job.gpu_models) == 1 else {}),
+        },
+        tolerations=tuple(dict(toleration) for toleration in job.tolerations),
         workload_labels=workload_labels,
     )
     made = manifest_of(short)

@@ -46,7 +46,9 @@ def inflated(trace: Trace, *, load: float = 1.0, every_s: float = 1.0, seed: int
             so_far += job.all_gpu_milli
             name = job.name if n_turns == 1 else f"{job.name}-r{n_turns}"
             made.append(replace(job, name=name, arrives_s=len(made) * every_s, stays_s=None, end=JobEnd.OPEN))
-    return replace(trace, jobs=tuple(made))
+    return replace(
+        trace, nodes=tuple(replace(node, joins_s=0.0, leaves_s=None) for node in trace.nodes), jobs=tuple(made)
+    )
 
 
 def _turn(jobs: Sequence[TraceJob], chance: random.Random | None) -> Sequence[TraceJob]:
@@ -101,7 +103,9 @@ def compressed_in_time(trace: Trace, load: float) -> Trace:
 
 
 def faster(trace: Trace, factor: float) -> Trace:
-    """Return a trace whose arrivals are faster by a factor; the durations of jobs are unchanged.
+    """Return a trace whose arrivals are faster by a factor, as are the nodes that join and leave.
+
+    The durations of jobs are unchanged.
 
     Raises:
         ValueError: If the factor is not more than 0.
@@ -109,8 +113,20 @@ def faster(trace: Trace, factor: float) -> Trace:
     if not (factor > 0 and math.isfinite(factor)):
         raise ValueError(f"the speed factor must be greater than 0, not {factor:g}")
     first = trace.jobs[0].arrives_s if trace.jobs else 0.0
-    jobs = (replace(job, arrives_s=first + (job.arrives_s - first) / factor) for job in trace.jobs)
-    return replace(trace, jobs=tuple(jobs))
+
+    def earlier(at_s: float) -> float:
+        return first + (at_s - first) / factor
+
+    jobs = (replace(job, arrives_s=earlier(job.arrives_s)) for job in trace.jobs)
+    nodes = (
+        replace(
+            node,
+            joins_s=earlier(node.joins_s) if node.joins_s else 0.0,
+            leaves_s=None if node.leaves_s is None else earlier(node.leaves_s),
+        )
+        for node in trace.nodes
+    )
+    return replace(trace, nodes=tuple(nodes), jobs=tuple(jobs))
 
 
 def offered_load(trace: Trace) -> float:
