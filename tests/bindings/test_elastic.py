@@ -58,9 +58,9 @@ def test_other_kinds_start_at_the_minimum() -> None:
 @pytest.mark.parametrize(
     ("engine", "kind", "words"),
     [
-        ("kueue", "RayJob", "Kueue admits a RayJob as a whole and rejects it if it has its own autoscaling"),
+        ("kueue", "RayJob", "Kueue admits a RayJob as a whole and rejects autoscaling"),
         ("kueue", "PyTorchJob", "kueue starts all workers of a PyTorchJob or none, so --min is not supported"),
-        ("yunikorn", "Job", "it is supported for RayCluster, RayJob, RayService"),
+        ("yunikorn", "Job", "--min is supported only for RayCluster, RayJob, RayService"),
         ("kai", "Deployment", "kai starts all workers of a Deployment or none"),
     ],
 )
@@ -70,7 +70,7 @@ def test_inelastic_kinds_are_refused(engine: str, kind: str, words: str) -> None
 
 
 def test_inverted_bounds_are_refused() -> None:
-    with pytest.raises(BindingError, match="--min 5 is more than --max 4"):
+    with pytest.raises(BindingError, match="--min 5 is greater than --max 4"):
         bind(program("kai", VISION), "vision", "RayJob", Options(least=5, most=4))
 
 
@@ -84,7 +84,7 @@ def test_small_share_of_a_node_is_noted() -> None:
     notes = bound(program("kai", VISION), "vision", "Job", Options(gpus=8000)).notes
     (note,) = notes
     assert note == (
-        "vision-job: each pod requests 1 cpu and 4Gi memory, but its share of a machine of pool h100 for 8 GPUs is 64 "
+        "vision-job: each pod with 8 GPUs requests 1 cpu and 4Gi memory, but its share of a machine in pool h100 is 64 "
         "cpu and 512Gi memory: pass --cpu and --memory to request more"
     )
     assert bound(program("kai", VISION), "vision", "Job", Options(gpus=8000, cpu=32000)).notes == ()

@@ -104,12 +104,12 @@ def test_parameters_of_other_provisioning_classes() -> None:
         (
             {},
             Options(provisioning="dws", gpus=16000),
-            "no machine of plan dws can run such a pod: a machine of pool queued-h100",
+            "the pods do not fit on any machine of plan dws: a machine in pool queued-h100",
         ),
         (
             {"max_nodes_per_request": 3},
             _ASKED,
-            "4 pods need 4 nodes, and one request of plan dws provides at most 3",
+            "4 pods need 4 nodes, but one request of plan dws provides at most 3",
         ),
         ({}, Options(provisioning="dws", gpus=8000, workers=1001), "1,001 pods need 1,001 nodes"),
         ({"max_run_duration": "8d"}, _ASKED, r"the maximum is seven days \(604800 s\)"),

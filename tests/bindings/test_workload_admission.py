@@ -130,7 +130,7 @@ def test_independent_pods_can_start_partially(engine: str, never: bool) -> None:
         verdict for verdict in capacity_verdicts(cluster(engine)[0], [made]) if "is limited to 12" in verdict.message
     ]
     assert [verdict.effect for verdict in found] == [Effect.PENDING if never else Effect.IGNORED]
-    assert ("its pods never all run at the same time" in found[0].message) is not never
+    assert ("so its pods never all run at the same time" in found[0].message) is not never
 
 
 def test_volcano_job_starts_at_its_minimum() -> None:

@@ -112,7 +112,9 @@ def test_gpu_model_selects_the_shard() -> None:
     assert found(pod_sets(made)[0].spec, "nodeSelector") == {"apportion.dev/gpu-model": "h100"}
     (cpu,) = bind(divided, "vision", "Job", Options(gpus=0))
     assert found(cpu, "metadata", "labels", "kai.scheduler/queue") == "vision"
-    with pytest.raises(BindingError, match="has several GPU models: choose one with --gpu-model a100 or h100"):
+    with pytest.raises(
+        BindingError, match="has separate quotas for several GPU models: choose one with --gpu-model a100 or h100"
+    ):
         bind(divided, "vision", "Job", _FIRST)
 
 
@@ -195,7 +197,7 @@ def test_queue_without_namespace_is_refused() -> None:
 
 @pytest.mark.parametrize("engine", ["kueue", "volcano", "ack", "koordinator", "native", "yunikorn"])
 def test_gpu_fractions_are_refused_by_other_engines(engine: str) -> None:
-    with pytest.raises(BindingError, match=f"{engine} has no quota for fractions of a GPU; request 1"):
+    with pytest.raises(BindingError, match=f"{engine} has no quota for fractions of a GPU; request a whole GPU"):
         bind(program(engine), "vision", "Job", Options(gpus=500))
 
 

@@ -166,7 +166,9 @@ def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: No
     if options.namespace is not None and stated not in {None, options.namespace}:
         raise BindingError(f"{manifest['kind']} {name} is in namespace {stated}, not {options.namespace}")
     if any(found(pods.spec, "nodeName") for pods in sets):
-        raise BindingError(f"{manifest['kind']} {name} sets nodeName, which bypasses the scheduler: use nodeSelector")
+        raise BindingError(
+            f"{manifest['kind']} {name} sets nodeName, which bypasses the scheduler; use nodeSelector instead"
+        )
     asked = [pod_requests(pods.spec).get(GPU_RESOURCE, 0) for pods in sets]
     for gpus in asked:
         refuse_share(queue, engine, gpus)

@@ -30,7 +30,7 @@ def name_of(wanted: str | None, queue: Queue, kind: str, template: Kind, n_worke
     if not is_label(wanted):
         suggestion = suggested_name(wanted)
         other = f", such as {suggestion[:bound]}" if suggestion else ""
-        raise BindingError(f"a name must consist of lowercase letters, digits and dashes{other}; {wanted} does not")
+        raise BindingError(f"the name {wanted} is invalid: use lowercase letters, digits and dashes{other}")
     if len(wanted) > bound:
         raise BindingError(f"the name of a {kind} must have at most {bound} characters, but {wanted} has {len(wanted)}")
     return wanted
@@ -68,8 +68,10 @@ def refuse_share(queue: Queue, engine: EngineBinding, gpus: int) -> None:
     if not gpus % WHOLE:
         return
     if gpus > WHOLE:
-        raise BindingError("a GPU fraction must be less than 1: above that, request whole GPUs")
+        raise BindingError("a GPU fraction must be less than 1; for more, request whole GPUs")
     if engine.share is None:
-        raise BindingError(f"{engine.name} has no quota for fractions of a GPU; request 1")
+        raise BindingError(f"{engine.name} has no quota for fractions of a GPU; request a whole GPU")
     if not queue.gpu_sharing:
-        raise BindingError(f"queue {queue.id} must not share GPUs: set gpu_sharing in the policy, or request 1")
+        raise BindingError(
+            f"queue {queue.id} must not share GPUs: set `gpu_sharing` in the policy, or request a whole GPU"
+        )

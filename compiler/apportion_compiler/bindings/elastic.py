@@ -22,19 +22,18 @@ def workers_at_first(kind: str, engine: EngineBinding, least: int, most: int) ->
         BindingError: If the numbers are inverted, or the kind cannot start with fewer workers on the engine.
     """
     if least > most:
-        raise BindingError(f"--min {least} is more than --max {most}")
+        raise BindingError(f"--min {least} is greater than --max {most}")
     if kind in _RAY:
         if not engine.scales_ray:
             raise BindingError(
-                f"{TRAITS[engine.name].versions.product} admits a {kind} as a whole and rejects it if it has its own "
-                f"autoscaling: use --workers {most} instead"
+                f"{TRAITS[engine.name].versions.product} admits a {kind} as a whole and rejects autoscaling: use "
+                f"--workers {most} instead"
             )
         return least
     if kind not in engine.elastic:
         can = sorted({*engine.elastic} | (_RAY if engine.scales_ray else frozenset()))
         raise BindingError(
-            f"{engine.name} starts all workers of a {kind} or none, so --min is not supported; it is supported for "
-            f"{', '.join(can)}"
+            f"{engine.name} starts all workers of a {kind} or none; --min is supported only for {', '.join(can)}"
         )
     return most
 

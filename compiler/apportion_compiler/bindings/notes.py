@@ -34,8 +34,8 @@ def disproportionate_request(
         if any(shares.get(resource, 0) >= 2 * amount for resource, amount in ((CPU, cpu), (MEMORY, memory))):
             share = " and ".join(amount_text(resource, amount) for resource, amount in shares.items())
             yield (
-                f"each pod requests {amount_text(CPU, cpu)} and {amount_text(MEMORY, memory)}, but its share of a machine of "
-                f"pool {pool.id} for {amount_text(GPU, gpus)} is {share}: pass --cpu and --memory to request more"
+                f"each pod with {amount_text(GPU, gpus)} requests {amount_text(CPU, cpu)} and {amount_text(MEMORY, memory)}, "
+                f"but its share of a machine in pool {pool.id} is {share}: pass --cpu and --memory to request more"
             )
             return
 

@@ -81,7 +81,7 @@ def parse_schedule(text: str) -> str:
         or not all(_is_cron_field(field, *bounds) for field, bounds in zip(fields, _CRON_FIELDS, strict=True))
     ):
         raise ValueError(
-            f'`{text}` is not a cron schedule such as "0 2 * * *": minute, hour, day, month, day of the week'
+            f'`{text}` is not a cron schedule such as "0 2 * * *" (minute, hour, day of month, month, day of week)'
         )
     return text.strip()
 

@@ -98,12 +98,14 @@ def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: R
     if not any(fits):
         pool = pools[0]
         held = ", ".join(f"{text} {name}" for name, text in quantities(_held(pool)).items())
-        raise BindingError(f"no machine of plan {plan.id} can run such a pod: a machine of pool {pool.id} has {held}")
+        raise BindingError(
+            f"the pods do not fit on any machine of plan {plan.id}: a machine in pool {pool.id} has {held}"
+        )
     n_nodes = -(-count // max(fits))
     most = plan.max_nodes_per_request or _MAX_NODES
     if n_nodes > most:
         raise BindingError(
-            f"{counted(count, 'pod')} {agreeing(count, 'needs', 'need')} {counted(n_nodes, 'node')}, and one request of plan {plan.id} provides at most {most:,}"
+            f"{counted(count, 'pod')} {agreeing(count, 'needs', 'need')} {counted(n_nodes, 'node')}, but one request of plan {plan.id} provides at most {most:,}"
         )
 
 

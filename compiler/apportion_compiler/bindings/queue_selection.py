@@ -113,11 +113,12 @@ def named_queue(
         return names[None], None
     if model is None and len(models) > 1:
         raise BindingError(
-            f"queue {queue.id} has several GPU models: choose one with --gpu-model {' or '.join(models)}"
+            f"queue {queue.id} has separate quotas for several GPU models: choose one with --gpu-model "
+            f"{' or '.join(models)}"
         )
     chosen = models[0] if model is None and models else model
     if chosen not in models:
-        asked = "GPUs of a model that has its own quota" if chosen is None else f"{chosen} GPUs"
+        asked = "GPUs of a model with its own quota" if chosen is None else f"{chosen} GPUs"
         raise BindingError(f"queue {queue.id} cannot use any pool with {asked}; {alternatives(models)}")
     return names[chosen], chosen
 

@@ -111,8 +111,8 @@ def test_unschedulable_workload_is_warned_about(run: Run, policy: Path) -> None:
     assert (
         made.err
         == "apportion: warning: vision-job requests 24 GPUs, but queue vision is limited to 16 GPUs; the workload would never start\n"
-        "apportion: note: vision-job: each pod requests 1 cpu and 4Gi memory, but its share of a machine of pool h100 "
-        "for 8 GPUs is 64 cpu and 512Gi memory: pass --cpu and --memory to request more\n"
+        "apportion: note: vision-job: each pod with 8 GPUs requests 1 cpu and 4Gi memory, but its share of a machine in "
+        "pool h100 is 64 cpu and 512Gi memory: pass --cpu and --memory to request more\n"
     )
     assert _documents(made.out)[0]["kind"] == "Job"
 
