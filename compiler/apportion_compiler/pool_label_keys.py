@@ -34,6 +34,15 @@ Source: kubernetes-sigs/karpenter-provider-aws, pkg/apis/v1/labels.go.
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 """Kubernetes' own, set by the provider: the machine type. Source: kubernetes.io/docs/reference/labels-annotations-taints."""
 
+PROVIDER_NAMES: Mapping[str, str] = {
+    "gke": "GKE",
+    "ack": "ACK",
+    "eks": "EKS",
+    "karpenter": "Karpenter",
+    "fixed": "fixed",
+}
+"""The providers' names in messages."""
+
 _PROVIDERS: Mapping[str, tuple[str, ...]] = {
     "gke": ("cloud.google.com",),
     "ack": ("alibabacloud.com",),

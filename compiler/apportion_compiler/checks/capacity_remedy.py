@@ -43,11 +43,11 @@ def remedy(graph: PolicyGraph, shortage: Shortage) -> Remedy:
         pool = max(pools, key=lambda p: (shortage.holding.machines[p.id], p.id))
         max_nodes = pool.max_nodes + _missing_nodes(graph, shortage, pool)
         fix = ValueEdit(pool.source, ("max_nodes",), max_nodes) if len(pools) == 1 else None
-        return Remedy(f"raise max_nodes of `{pool.id}` to {max_nodes}, or {lower}", fix)
+        return Remedy(f"raise `max_nodes` to {max_nodes} in `{pool.id}`, or {lower}", fix)
     fix = _lowered(graph, shortage, excess) if can_lower else None
     if shortage.holding.pools:
         return Remedy(f"{lower}, or add machines to {_names(shortage.holding)}", fix)
-    return Remedy(f"{lower}, or give {shortage.scope.name} a node pool that provides it", fix)
+    return Remedy(f"{lower}, or add a node pool with this resource to {shortage.scope.name}", fix)
 
 
 def shortage_found(rule: Rule, graph: PolicyGraph, shortage: Shortage, message: str) -> Diagnostic:
@@ -100,7 +100,7 @@ def related_to_shortage(shortage: Shortage) -> tuple[Related, ...]:
     queued = (
         Related(
             pool.source,
-            f"nodes of `{pool.id}` are provisioned on request and may be unavailable, so they do not count towards guarantees",
+            f"nodes of `{pool.id}` are provisioned on request and may be unavailable, so they do not back guarantees",
         )
         for pool in shortage.queued[:_MAX_RELATED]
     )

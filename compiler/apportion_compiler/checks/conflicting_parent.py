@@ -25,6 +25,6 @@ def conflicting_parent(declarations: Declarations, as_of: date) -> Iterator[Diag
             f"`{queue.id}` is nested in `{outer.id}`, but declares `{declared.conflicting_parent}` as its parent",
             queue.source,
             (Related(outer.source, f"`{queue.id}` is nested in `{outer.id}`"),),
-            f"remove `parent` to keep it in `{outer.id}`, or remove it from the `children` of `{outer.id}`",
+            f"remove `parent` to keep it in `{outer.id}`, or remove the queue from `children` in `{outer.id}`",
             ValueEdit(queue.source, ("parent",), None),
         )

@@ -12,18 +12,18 @@ from apportion_policy.omission import FILE, FOLDER
 DECLARATION_LEFT_OUT = Rule("AP118", "declaration-left-out", Severity.ERROR, "a declaration is not part of the policy")
 
 FIELDS = {
-    "cluster": "`clusters` of an environment",
-    "environment": "`environments` of the policy",
-    "limit range": "`limit_ranges` of a queue",
-    "node pool": "`node_pools` of the policy",
-    "override": "`overrides` of a queue",
-    "override of queue": "`overrides` of an environment",
-    "priority class": "`priority_classes` of the policy",
-    "provisioning plan": "`provisioning_plans` of the policy",
-    "queue": "`queues` of the policy, or bind it to a name in a collected file",
-    "topology": "`topologies` of a cluster",
-    "user limit": "`users` of a queue",
-    "waiver": "`waivers` of the policy",
+    "cluster": "`clusters` in an environment",
+    "environment": "`environments` in the policy",
+    "limit range": "`limit_ranges` in a queue",
+    "node pool": "`node_pools` in the policy",
+    "override": "`overrides` in a queue",
+    "override of queue": "`overrides` in an environment",
+    "priority class": "`priority_classes` in the policy",
+    "provisioning plan": "`provisioning_plans` in the policy",
+    "queue": "`queues` in the policy, or assign it to a variable in a collected file",
+    "topology": "`topologies` in a cluster",
+    "user limit": "`users` in a queue",
+    "waiver": "`waivers` in the policy",
 }
 
 
@@ -37,6 +37,6 @@ def declaration_left_out(declarations: Declarations, as_of: date) -> Iterator[Di
             f"{omission.kind} {omission.name}",
             f"the {omission.kind} `{omission.name}` is declared here but is not part of the policy",
             omission.source,
-            hint=f"add it to {FIELDS[omission.kind]}; otherwise remove it",
+            hint=f"add it to {FIELDS[omission.kind]}; otherwise, remove it",
             severity=Severity.WARNING if omission.shared else None,
         )

@@ -53,14 +53,14 @@ def _finding(
     agreed = graph.policy.agreement
     if agreed.allows_weaker(scope):
         return
-    what = '`admission="deny"`' if isinstance(at, Environment) else "`managed_elsewhere` without them"
+    cure = 'set `admission` to "deny"' if isinstance(at, Environment) else "remove them from `managed_elsewhere`"
     yield Diagnostic(
         ENFORCEMENT_WEAKENED,
         address,
         message,
         at.source,
-        hint=f"set {what}, or have the operator allow it: `--weaker-enforcement {scope}`, or `weaker-enforcement` in "
-        "the settings of the base branch",
+        hint=f"{cure}, or have the operator allow it with `--weaker-enforcement {scope}` or the setting "
+        "`weaker-enforcement` on the base branch",
         severity=Severity.WARNING if agreed.weaker_enforcement is None else None,
         scope=scope,
     )

@@ -31,7 +31,7 @@ def equal_priorities(graph: PolicyGraph) -> Iterator[Diagnostic]:
             EQUAL_PRIORITIES,
             f"priority class {cls.name}",
             f"`{cls.name}` and `{other.name}`{' (which KAI installs)' if built_in else ''} both have the value "
-            f"{cls.value}: neither takes precedence",
+            f"{cls.value}, so neither takes precedence",
             cls.source,
             () if built_in else (Related(other.source, f"`{other.name}` has value {other.value}"),),
             f"give one of them a different value, such as {free} for `{cls.name}`",

@@ -21,8 +21,7 @@ def file_not_read(declarations: Declarations, as_of: date) -> Iterator[Diagnosti
             yield Diagnostic(
                 FILE_NOT_READ,
                 "policy",
-                f"the policy's folder contains more than {omission.name}, so the rest was not searched for "
-                "declarations",
+                f"only part of the policy's folder was searched for declarations; the limit is {omission.name}",
                 omission.source,
                 hint="move the policy to its own folder",
                 severity=Severity.WARNING,
@@ -33,7 +32,7 @@ def file_not_read(declarations: Declarations, as_of: date) -> Iterator[Diagnosti
                 f"file {omission.name}",
                 f"{omission.name} contains declarations, but this policy does not read it",
                 omission.source,
-                hint="move it to a folder that the policy collects or includes, with the suffix of its other files; "
-                "import it; or remove it",
+                hint="import it, move it to a folder that the policy collects or includes, with the same suffix as the "
+                "files there, or remove it",
                 severity=Severity.WARNING if omission.shared else None,
             )

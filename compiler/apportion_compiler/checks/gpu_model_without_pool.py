@@ -67,10 +67,10 @@ def _nowhere(graph: PolicyGraph, mention: GpuMention, environment: str | None, s
         (p for p in graph.declarations.pools.values() if p.accelerator is not None and p.accelerator.model == model),
         None,
     )
-    where = "of any cluster" if environment is None else f"of {environment}"
+    clusters = "cluster" if environment is None else f"cluster of {environment}"
     meant = suggest(model)
     if unused is not None:
-        hint = f"add `{unused.id}` to the pools {where}"
+        hint = f"add `{unused.id}` to `pools` in a {clusters}"
     elif meant is not None:
         hint = f"replace {model} with {meant}, or add a node pool with {model} to a cluster"
     else:
@@ -78,9 +78,9 @@ def _nowhere(graph: PolicyGraph, mention: GpuMention, environment: str | None, s
     return Diagnostic(
         GPU_MODEL_WITHOUT_POOL,
         mention.node.address,
-        f"`{mention.node.id}` is {mention.text}, but no node pool {where} has that model",
+        f"`{mention.node.id}` is {mention.text}, but no {clusters} has a node pool with this model",
         mention.at,
-        (Related(unused.source, f"`{unused.id}` has that model, but no cluster lists the pool"),)
+        (Related(unused.source, f"`{unused.id}` has this model, but no cluster lists the pool"),)
         if unused is not None
         else (),
         hint,
@@ -96,11 +96,11 @@ def _without_effect(environment: Environment, model: str, mentions: list[GpuMent
     return Diagnostic(
         GPU_MODEL_WITHOUT_POOL,
         f"environment {environment.name}",
-        f"no node pool of {environment.name} has {model.upper()}: the amounts of {queues} count as 0 there",
+        f"{environment.name} has no node pool with {model.upper()}, so the amounts of {queues} count as 0 there",
         environment.source,
         tuple(Related(m.at, f"`{m.node.id}` is {m.text}") for m in mentions[:_MAX_RELATED]),
-        f"give {queues if n_queues == 1 else 'them'} a different GPU model in the overrides of {environment.name}, or "
-        f"add a pool with {model.upper()} to one of its clusters",
+        f"override {queues if n_queues == 1 else 'them'} with a different GPU model in {environment.name}, or add a "
+        f"node pool with {model.upper()} to one of its clusters",
         None,
         environment.name,
         Severity.WARNING,

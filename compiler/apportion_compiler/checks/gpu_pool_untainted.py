@@ -59,8 +59,8 @@ def _finding(pool: NodePool, alone: Scope | None) -> Diagnostic:
         message,
         pool.source,
         (),
-        f"set the effect of that taint to {effect}"
+        f"set the taint's `effect` to {effect}"
         if soft
-        else f"add taints=(GPU_TAINT,): {GPU_TAINT.key}={GPU_TAINT.value}:{effect}",
+        else f"add `taints=(GPU_TAINT,)`, which is {GPU_TAINT.key}={GPU_TAINT.value}:{effect}",
         ValueEdit(soft[0].source, ("effect",), effect) if len(soft) == 1 else None,
     )

@@ -12,7 +12,7 @@ GPU_SHARING_WITHOUT_RESERVATION = Rule(
     "AP619",
     "gpu-sharing-without-reservation",
     Severity.WARNING,
-    "pods that share a GPU stay pending, because the live scheduler has no image of reservation pods",
+    "pods that share a GPU stay pending, because the live scheduler has no image for reservation pods",
 )
 
 
@@ -35,5 +35,5 @@ def gpu_sharing_without_reservation(graph: PolicyGraph) -> Iterator[Diagnostic]:
             "gpu-fraction or gpu-memory stay pending, together with their gangs",
             live.source,
             () if sharing is None else (Related(sharing.source, f"`{sharing.id}` may request fractions of a GPU"),),
-            "set `reservation_image` to KAI's image resourcereservation, or remove `gpu_sharing`",
+            "set `reservation_image` to KAI's `resourcereservation` image, or remove `gpu_sharing`",
         )

@@ -43,9 +43,9 @@ def _finding(
     return Diagnostic(
         GPUS_SHARED_TWICE,
         f"node pool {pool.id}",
-        f"`{pool.id}` advertises each GPU {sharing.clients} times ({sharing.kind}), and KAI treats each of them as a "
-        f"whole device: a quota of 1 GPU is 1/{sharing.clients} of a device, and a device may get "
-        f"{sharing.clients} times as many workloads as fit in its memory",
+        f"`{pool.id}` advertises each GPU as {sharing.clients} ({sharing.kind}), which KAI counts as whole devices: "
+        f"a quota of 1 GPU is 1/{sharing.clients} of a device, whose memory can be overcommitted "
+        f"{sharing.clients} times",
         pool.source,
         (related,),
         f"remove `sharing` from `{pool.id}`, or set `gpu_sharing` to false",

@@ -17,9 +17,7 @@ from apportion_policy.queue import Queue
 from apportion_policy.resources import GPU, Resources, amount_text
 from apportion_policy.source import SourceLocation
 
-GUARANTEE_OVER_LIMIT = Rule(
-    "AP202", "guarantee-over-limit", Severity.ERROR, "the guarantee of a queue exceeds its limit"
-)
+GUARANTEE_OVER_LIMIT = Rule("AP202", "guarantee-over-limit", Severity.ERROR, "a queue's guarantee exceeds its limit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +72,14 @@ def _finding(graph: PolicyGraph, scope: Scope, over: _Excess, above: Bounds) -> 
     node, holder = over.node, graph.nodes[over.bound.holder]
     own = scope.values[node.id]
     guarantee_text, limited = amount_text(over.resource, over.amount), amount_text(over.resource, over.bound.amount)
-    who = f"`{node.id}` is" if over.resource in own.declared or node.is_leaf else f"the children of `{node.id}` are"
-    bounded = f"its limit is {limited}" if holder is node else f"its ancestor `{holder.id}` is limited to {limited}"
-    whose = "its" if holder is node else f"`{node.id}`'s"
-    guarantee_of = f"{whose} guarantee" if node.is_leaf else f"{whose} guarantee and its children's"
+    who, bounded = f"`{node.id}` is", f"its limit is {limited}"
+    if over.resource not in own.declared and not node.is_leaf:
+        who, bounded = f"the children of `{node.id}` are", f"`{node.id}` is limited to {limited}"
+    if holder is not node:
+        bounded = f"its ancestor `{holder.id}` is limited to {limited}"
+    guarantee_of = "its guarantee" if holder is node else f"the guarantee of `{node.id}`"
+    if not node.is_leaf:
+        guarantee_of = f"the guarantees of `{node.id}` and its children"
     return Diagnostic(
         GUARANTEE_OVER_LIMIT,
         node.address,

@@ -44,16 +44,16 @@ _Holder = Resources | NodePool | Accelerator | None
 def _written(graph: PolicyGraph) -> Iterator[tuple[str, str, _Holder]]:
     for node in graph.nodes.values():
         queue, name = node.queue, node.address
-        yield name, "guarantee", queue.guaranteed
-        yield name, "limit", queue.limit
+        yield name, "guaranteed memory", queue.guaranteed
+        yield name, "memory limit", queue.limit
         if queue.lending_limit is not None:
-            yield name, "lending limit", queue.lending_limit
+            yield name, "memory lending limit", queue.lending_limit
         for override in queue.overrides:
-            yield name, "guarantee in an override", override.guaranteed
-            yield name, "limit in an override", override.limit
-            yield name, "lending limit in an override", override.lending_limit
+            yield name, "guaranteed memory in an override", override.guaranteed
+            yield name, "memory limit in an override", override.limit
+            yield name, "memory lending limit in an override", override.lending_limit
         for user in queue.users:
-            yield name, f"limit of user {user.user}", user.limit
+            yield name, f"memory limit for user {user.user}", user.limit
     yield from _written_elsewhere(graph.policy)
 
 
@@ -61,12 +61,12 @@ def _written_elsewhere(policy: Policy) -> Iterator[tuple[str, str, _Holder]]:
     for environment in policy.environments:
         for override in environment.overrides:
             name = f"queue {identity_of(override.queue)}"
-            yield name, f"guarantee in {environment.name}", override.guaranteed
-            yield name, f"limit in {environment.name}", override.limit
-            yield name, f"lending limit in {environment.name}", override.lending_limit
+            yield name, f"guaranteed memory in {environment.name}", override.guaranteed
+            yield name, f"memory limit in {environment.name}", override.limit
+            yield name, f"memory lending limit in {environment.name}", override.lending_limit
     for pool in policy.node_pools:
-        yield f"node pool {pool.id}", "memory of a machine", pool
-        yield f"node pool {pool.id}", "memory of a GPU", pool.accelerator
+        yield f"node pool {pool.id}", "memory per machine", pool
+        yield f"node pool {pool.id}", "memory per GPU", pool.accelerator
 
 
 def _finding(
@@ -76,13 +76,11 @@ def _finding(
     meant = f"{number[0] if number is not None else amount}Gi"
     unit = agreeing(amount, "byte")
     is_bare = text == str(amount)
-    message = (
-        f"{amount} {unit} of memory: a number without a unit is in bytes" if is_bare else f"{text}, {amount} {unit}"
-    )
+    written = f"{amount} {unit}; numbers without a unit are in bytes" if is_bare else f"{text} ({amount} {unit})"
     return Diagnostic(
         IMPLAUSIBLE_MEMORY,
         address,
-        f"the {field} of `{address.rpartition(' ')[2]}` is {message}",
+        f"`{address.rpartition(' ')[2]}` sets the {field} to {written}",
         holder.source,
         (),
         f'use "{meant}" if you mean gibibytes',

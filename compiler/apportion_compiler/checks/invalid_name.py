@@ -67,8 +67,8 @@ def _too_long(named: NamedObject) -> Diagnostic:
         return Diagnostic(
             INVALID_NAME,
             named.address,
-            f"the {named.kind} {named.field} `{named.name}` has {len(named.name)} characters, but it is also a "
-            f"folder name, which allows at most {MAX_NAME}",
+            f"the {named.kind} {named.field} `{named.name}` has {len(named.name)} characters, but folder names allow "
+            f"at most {MAX_NAME}",
             named.at,
             hint=f"shorten it to at most {MAX_NAME} characters",
         )
@@ -78,7 +78,7 @@ def _too_long(named: NamedObject) -> Diagnostic:
         f"the {named.kind} {named.field} `{named.name}` has {len(named.name)} characters, but label values allow at most "
         f"{MAX_NAME}, so its objects are named `{object_name(named.name)}`",
         named.at,
-        hint=f"shorten it to at most {MAX_NAME} characters before its first rollout; renaming it later creates a new {named.kind}",
+        hint=f"shorten it to at most {MAX_NAME} characters before the first rollout; renaming it later creates a new {named.kind}",
         severity=Severity.WARNING,
     )
 
@@ -102,23 +102,24 @@ def _bad_in_queue(queue: Queue) -> Iterator[Diagnostic]:
                 queue.source,
                 hint=f"use the name of the namespace on the cluster, such as `{meant or 'team-1'}`",
             )
-    yield from _bad_labels(queue.labels, address, f"`{queue.id}`", queue.source)
+    yield from _bad_labels(queue.labels, address, "label", queue.source)
 
 
 def _bad_in_pool(pool: NodePool) -> Iterator[Diagnostic]:
     address = f"node pool {pool.id}"
-    yield from _bad_labels(pool.labels, address, f"`{pool.id}`", pool.source)
+    yield from _bad_labels(pool.labels, address, "label", pool.source)
     for taint in pool.taints:
-        yield from _bad_labels({taint.key: taint.value or ""}, address, f"a taint of `{pool.id}`", taint.source)
+        yield from _bad_labels({taint.key: taint.value or ""}, address, "taint", taint.source)
 
 
-def _bad_labels(labels: Mapping[str, str], address: str, owner: str, at: SourceLocation) -> Iterator[Diagnostic]:
+def _bad_labels(labels: Mapping[str, str], address: str, kind: str, at: SourceLocation) -> Iterator[Diagnostic]:
+    owner = address.rpartition(" ")[2]
     for key, value in labels.items():
         if not is_label_key(key):
             yield Diagnostic(
                 INVALID_NAME,
                 address,
-                f"`{key}` of {owner} is not a valid label key",
+                f"the {kind} `{key}` in `{owner}` has an invalid key",
                 at,
                 hint=f"use a key such as `team` or `example.com/team`: at most {MAX_NAME} letters, digits, dashes, "
                 "dots and underscores after an optional domain",
@@ -127,7 +128,7 @@ def _bad_labels(labels: Mapping[str, str], address: str, owner: str, at: SourceL
             yield Diagnostic(
                 INVALID_NAME,
                 address,
-                f"`{value}` of {owner} is not a valid value of the label `{key}`",
+                f"the {kind} `{key}={value}` in `{owner}` has an invalid value",
                 at,
                 hint=f"use at most {MAX_NAME} letters, digits, dashes, dots and underscores, starting and ending with "
                 "a letter or digit",

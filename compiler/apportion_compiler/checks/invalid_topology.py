@@ -45,7 +45,7 @@ def _faults(topology: Topology, scope: str | None) -> Iterator[Diagnostic]:
         if not is_label_key(level):
             yield _finding(
                 topology,
-                f'level {number + 1} of topology `{topology.name}`, "{level}", is not the key of a node label',
+                f'level {number + 1} of topology `{topology.name}`, "{level}", is not a valid node label key',
                 "use a key such as topology.kubernetes.io/zone: at most 63 letters, digits, dashes, dots and "
                 "underscores after an optional DNS name and slash",
                 None,
@@ -54,8 +54,8 @@ def _faults(topology: Topology, scope: str | None) -> Iterator[Diagnostic]:
         elif level == HOSTNAME_LABEL and number != lowest:
             yield _finding(
                 topology,
-                f"{HOSTNAME_LABEL} is level {number + 1} of {lowest + 1} of topology `{topology.name}`, but must be the "
-                "last level",
+                f"topology `{topology.name}` has {HOSTNAME_LABEL} at level {number + 1} of {lowest + 1}, but it must be "
+                "the last level",
                 f"move {HOSTNAME_LABEL} to the end",
                 None,
                 scope,

@@ -36,5 +36,5 @@ def local_queue_of_another_owner(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 f"`{holder.id}` (owner: {graph.owners[holder.id] or 'none'})",
                 local.source,
                 related=(Related(holder.queue.source, f"`{holder.id}` lists {local.namespace}"),),
-                hint=f"remove {local.namespace} from `local_queues` of `{node.id}`, or give both queues the same owner",
+                hint=f"remove this LocalQueue from `{node.id}`, or give both queues the same owner",
             )

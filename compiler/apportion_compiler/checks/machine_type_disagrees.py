@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.counted_nouns import counted
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_compiler.machine_types import AWS_MACHINES, Machine, gke_machine
@@ -53,22 +54,28 @@ def _machine(pool: NodePool) -> Machine | None:
 
 def _faults(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
     gpus, at = pool.accelerator, None if pool.accelerator is None else pool.accelerator.source
-    counted = 0 if gpus is None else gpus.count
-    if counted != machine.n_gpus:
+    n_declared = 0 if gpus is None else gpus.count
+    if n_declared != machine.n_gpus:
         yield (
-            f"{counted} GPUs per machine, but {pool.machine_type} has {machine.n_gpus}",
-            f"set the count to {machine.n_gpus}, or use a machine type with {counted} GPUs"
-            if machine.n_gpus
-            else f"remove the accelerator from `{pool.id}`, or use a machine type with GPUs",
+            f"{counted(n_declared, 'GPU')} per machine, but {pool.machine_type} has {machine.n_gpus}",
+            _gpu_hint(n_declared, machine),
             _edit(at, "count", machine.n_gpus) if machine.n_gpus else None,
         )
     elif gpus is not None and isinstance(pool.provider, Gke) and gpus.provider_name not in (None, machine.accelerator):
         yield (
             f"GPUs of type {gpus.provider_name}, but {pool.machine_type} has {machine.accelerator}",
-            f"set provider_name={machine.accelerator}",
+            f"set `provider_name` to {machine.accelerator}",
             _edit(at, "provider_name", machine.accelerator),
         )
     yield from _sizes(pool, machine)
+
+
+def _gpu_hint(n_declared: int, machine: Machine) -> str:
+    if not machine.n_gpus:
+        return "remove `accelerator`, or use a machine type with GPUs"
+    if not n_declared:
+        return f"set `accelerator` with a count of {machine.n_gpus}, or use a machine type without GPUs"
+    return f"set `count` to {machine.n_gpus}, or use a machine type with {counted(n_declared, 'GPU')}"
 
 
 def _sizes(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
@@ -76,14 +83,14 @@ def _sizes(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
     if cpu is not None and not isinstance(cpu, Unlimited) and cpu > machine.cores * 1000:
         yield (
             f"{decimal_text(cpu)} cores per machine, but {pool.machine_type} has {machine.cores}",
-            f"use less than {machine.cores}: the kubelet reserves part of the machine",
+            f"set `cpu` to less than {machine.cores}; the kubelet reserves part of the machine",
             None,
         )
     memory = None if pool.memory is None else parse_memory(pool.memory)
     if memory is not None and not isinstance(memory, Unlimited) and memory > machine.memory_gb * _GIB:
         yield (
             f"{readable_memory(memory)[0]} of memory per machine, but {pool.machine_type} has {machine.memory_gb}Gi",
-            f"use less than {machine.memory_gb}Gi: the kubelet reserves part of the machine",
+            f"set `memory` to less than {machine.memory_gb}Gi; the kubelet reserves part of the machine",
             None,
         )
 

@@ -100,10 +100,10 @@ def _nothing_to_protect(graph: PolicyGraph, node: Node, kind: _Kind) -> _Fault |
         if victims and (kind is _RECLAIM or min(victims) < max(value for value, _ in values)):
             return None
     if kind is _RECLAIM:
-        why = "has no effect: no priority class that its workloads may use is preemptible, so they are never reclaimed"
+        why = "has no effect: its workloads may use only non-preemptible priority classes, so they are never reclaimed"
     else:
         why = "has no effect: its workloads cannot use a higher priority class than their preemptible ones, so they are never preempted"
-    return _Fault(why, f"remove the {kind.field} of `{node.id}`", (), _removal(node, kind))
+    return _Fault(why, f"remove `{kind.field}` from `{node.id}`", (), _removal(node, kind))
 
 
 def _leaves(graph: PolicyGraph, node: Node) -> Iterator[Node]:
@@ -131,10 +131,10 @@ def _unread(graph: PolicyGraph, scope: Scope, node: Node, kind: _Kind) -> _Fault
         stack.extend(graph.nodes[child] for child in silent)
     if node.is_leaf or all(kind.value(scope.values[child]) is None for child in node.children):
         above = f"`{node.parent}` has no other child" if node.parent is not None else "it is the only top-level queue"
-        why = f"has no effect: kai applies it only when a sibling reclaims, but {above}"
+        why = f"has no effect: KAI applies it only when a sibling reclaims, but {above}"
     else:
         why = "has no effect: every queue below it sets its own"
-    return _Fault(why, f"remove the {kind.field} of `{node.id}`", (), _removal(node, kind))
+    return _Fault(why, f"remove `{kind.field}` from `{node.id}`", (), _removal(node, kind))
 
 
 def _is_contended(graph: PolicyGraph, node: Node) -> bool:
@@ -157,12 +157,12 @@ def _read_elsewhere(graph: PolicyGraph, scope: Scope, node: Node, seconds: int, 
         return None
     level = min(weak, key=lambda each: each.held)
     reported = duration_text(seconds)
-    source = f"set on `{level.holder.id}`" if level.holder is not None else "the default"
+    source = f"the value set on `{level.holder.id}`" if level.holder is not None else "the default"
     return _Fault(
-        f"applies only to queues below `{node.parent}`: kai lets queues outside `{level.node.id}` reclaim its "
+        f"applies only to queues below `{node.parent}`: KAI lets queues outside `{level.node.id}` reclaim its "
         f"workloads after {duration_text(level.held)}, {source}",
-        f"set the reclaim_min_runtime of `{level.node.id}` to {reported}",
-        (Related(level.node.queue.source, f"`{level.node.id}` is the level at which kai compares queues for reclaim"),),
+        f"set `reclaim_min_runtime` to {reported} in `{level.node.id}`",
+        (Related(level.node.queue.source, f"`{level.node.id}` is the level at which KAI compares queues for reclaim"),),
         _raised(scope, weak, reported),
     )
 
@@ -194,7 +194,7 @@ def _finding(scope: Scope, node: Node, kind: _Kind, seconds: int, fault: _Fault)
     return Diagnostic(
         MINIMUM_RUNTIME_INEFFECTIVE,
         node.address,
-        f"the {kind.field} of `{node.id}` ({duration_text(seconds)}) {fault.message}",
+        f"`{node.id}` sets `{kind.field}` to {duration_text(seconds)}, which {fault.message}",
         node.queue.source,
         fault.related,
         fault.hint,

@@ -37,11 +37,11 @@ def _finding(
     names = ", ".join(f"`{pool.id}`" for pool in queued)
     message = f"{scope.name} has {names} with queued provisioning but no pool for other workloads"
     if others:
-        message = f"{scope.name} has {names} with queued provisioning, but its other pools accept only workloads that tolerate their taints"
-        if any(pool.max_nodes == 0 for pool in others):
-            message = (
-                f"{scope.name} has {names} with queued provisioning, but all of its other pools have a max_nodes of 0"
-            )
+        empty = [pool for pool in others if pool.max_nodes == 0]
+        fault = "accept only workloads that tolerate their taints"
+        if empty:
+            fault = "have no nodes" if empty == others else f"have no nodes or {fault}"
+        message = f"{scope.name} has {names} with queued provisioning, but its other pools {fault}"
     ordinary = next(
         (
             pool
@@ -58,11 +58,11 @@ def _finding(
         cluster.source,
         tuple(Related(pool.source, f"`{pool.id}` is provisioned on request only") for pool in queued)
         + tuple(Related(pool.source, _why_not(pool)) for pool in others),
-        f"add {what} to the pools of {scope.name}",
+        f"add {what} to `pools` in {scope.name}",
         None,
         scope.name,
     )
 
 
 def _why_not(pool: NodePool) -> str:
-    return f"`{pool.id}` has a max_nodes of 0" if pool.max_nodes == 0 else f"`{pool.id}` is tainted"
+    return f"`{pool.id}` sets `max_nodes` to 0" if pool.max_nodes == 0 else f"`{pool.id}` is tainted"

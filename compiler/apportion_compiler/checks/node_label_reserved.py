@@ -15,6 +15,7 @@ from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.pool_label_keys import (
     GPU_MODEL_LABEL,
     POOL_LABEL,
+    PROVIDER_NAMES,
     is_kubernetes_label,
     is_provider_label,
 )
@@ -43,7 +44,7 @@ def node_label_reserved(graph: PolicyGraph) -> Iterator[Diagnostic]:
                     f"node pool {pool.id}",
                     f"`{pool.id}` has the node label {key}={value}, {fault}",
                     pool.source,
-                    hint=f"remove {key} from the labels of `{pool.id}`",
+                    hint=f"remove {key} from `labels`",
                     severity=None if contradicted else Severity.WARNING,
                 )
 
@@ -77,7 +78,7 @@ def _not_set(pool: NodePool, key: str) -> str | None:
     if pool.provider.kind == "fixed":
         return None
     if is_provider_label(pool.provider.kind, key):
-        return f"which {pool.provider.kind} sets itself"
+        return f"which {PROVIDER_NAMES[pool.provider.kind]} sets itself"
     if is_kubernetes_label(key):
         return f"but {key.rpartition('/')[0]} is reserved for Kubernetes: the label is not set when the pool is created"
     return None

@@ -91,7 +91,7 @@ def _missing(own: QueueValues) -> list[str]:
 def _finding(
     graph: PolicyGraph, scope: Scope, leaf: Node, classes: tuple[PriorityClass, ...], missing: list[str]
 ) -> Diagnostic:
-    nothing = ", ".join(amount_text(resource, 0) for resource in missing)
+    nothing = " and ".join(amount_text(resource, 0) for resource in missing)
     names = ", ".join(cls.name for cls in classes)
     kinds = " and ".join(amount_text(resource, 0).partition(" ")[2] for resource in missing)
     return Diagnostic(
@@ -135,20 +135,20 @@ def _rounded_away(graph: PolicyGraph, scope: Scope, reported: set[str]) -> Itera
                     yield _overridden(graph, scope, leaf, (amount_text(resource, amount), classes), override)
                     continue
                 names = ", ".join(cls.name for cls in classes)
-                cause = f"the cluster's share of {scope.cluster.share} leaves"
+                nothing = amount_text(resource, 0)
+                cause = f"the cluster's share of {scope.cluster.share} reduces to {nothing}"
                 place = f"`{scope.cluster.name}` has a share of {scope.cluster.share} of each guarantee"
-                hint = f"guarantee `{leaf.id}` more, or override its guarantee in this environment"
+                hint = f"raise the guarantee of `{leaf.id}`, or override it in this environment"
                 absent = _absent_models(graph, scope, written)
                 if absent and resource == GPU:
-                    cause = f"`{scope.cluster.name}`, whose node pools have no {absent}, leaves"
+                    cause = f"count as {nothing} on `{scope.cluster.name}` because its node pools have no {absent}"
                     place = f"`{scope.cluster.name}` has no node pool with {absent}"
                     hint = f"override the guarantee of `{leaf.id}` in this environment with GPUs that the cluster has"
                 yield Diagnostic(
                     NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
                     leaf.address,
-                    f"`{leaf.id}` is guaranteed {amount_text(resource, written[resource])}, of which {cause} "
-                    f"{amount_text(resource, 0)}, and {_limits(graph, scope)} its non-preemptible workloads "
-                    f"({names}) to that guarantee",
+                    f"`{leaf.id}` is guaranteed {amount_text(resource, written[resource])}, which {cause}, and "
+                    f"{_limits(graph, scope)} its non-preemptible workloads ({names}) to the guarantee",
                     leaf.queue.source,
                     (Related(scope.cluster.source, place),),
                     hint,
@@ -172,10 +172,10 @@ def _overridden(
         NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
         leaf.address,
         f"with the override{rounded}, `{leaf.id}` is guaranteed {nothing}, and {_limits(graph, scope)} its "
-        f"non-preemptible workloads ({names}) to its guarantee: those that request {nothing.partition(' ')[2]} cannot run",
+        f"non-preemptible workloads ({names}) to its guarantee, so those that request {nothing.partition(' ')[2]} cannot run",
         override,
         (Related(leaf.queue.source, f"`{leaf.id}` has a larger guarantee without the override"),),
-        f"guarantee the amount that these workloads need, or remove {names} from the priority classes of `{leaf.id}`",
+        f"raise the guarantee to the amount that these workloads need, or remove {names} from the priority classes of `{leaf.id}`",
         None,
         scope.name,
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
 
-OBJECT_WITHOUT_OWNER = Rule("AP115", "object-without-owner", Severity.WARNING, "a queue without an owner")
+OBJECT_WITHOUT_OWNER = Rule("AP115", "object-without-owner", Severity.WARNING, "a queue has no owner")
 
 
 def object_without_owner(graph: PolicyGraph) -> Iterator[Diagnostic]:

@@ -16,7 +16,7 @@ OVERRIDE_COUNTS_DIFFERENTLY = Rule(
     "AP122",
     "override-counts-differently",
     Severity.ERROR,
-    "an override counts GPUs or nodes differently than the value that it changes",
+    "an override counts GPUs or nodes differently from the value that it overrides",
 )
 
 
@@ -49,11 +49,11 @@ def _against(queue: Queue, override: Override | QueueOverride, before: Queue | Q
         yield Diagnostic(
             OVERRIDE_COUNTS_DIFFERENTLY,
             f"queue {queue.id}",
-            f"an override of `{queue.id}` counts {field} {_way(changed)}, but the value that it changes is counted "
+            f"an override of `{queue.id}` sets `{field}` {_way(changed)}, but the value that it overrides is set "
             f"{_way(held)}",
             override.source,
-            (Related(before.source, f"{field} is counted {_way(held)} here"),),
-            f'count both the same way, or write `replace=("{field}",)` with every amount to apply',
+            (Related(before.source, f"`{field}` is set {_way(held)} here"),),
+            f'set both the same way, or add `replace=("{field}",)` and set every amount that applies',
         )
 
 

@@ -24,5 +24,5 @@ def override_expired(graph: PolicyGraph) -> Iterator[Diagnostic]:
                     f"an override of `{queue.id}` ended on {override.end}, {days} day{'s' * (days != 1)} before "
                     f"{as_of}",
                     override.source,
-                    hint=f"remove it, or agree with {override.owner} on a later `end`",
+                    hint=f"remove the override, or have {override.owner} approve a later `end` date",
                 )

@@ -106,9 +106,9 @@ def _finding(queue: Queue, earlier: Override, later: Override, values: list[str]
         f"two overrides of `{queue.id}` both set {named} from {later.begin} to {min(earlier.end, later.end)}",
         later.source,
         (Related(earlier.source, f"the other override applies from {earlier.begin} to {earlier.end}"),),
-        "combine them into one override for the days on which both apply"
+        "combine them into one override for the days when both apply"
         if moved is None
-        else f"begin the later override on {moved}, or combine them into one override for the days on which both apply",
+        else f"begin the later override on {moved}, or combine them into one override for the days when both apply",
         ValueEdit(later.source, ("begin",), moved.isoformat()) if moved is not None else None,
     )
 

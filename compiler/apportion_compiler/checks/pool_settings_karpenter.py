@@ -20,27 +20,27 @@ _FAMILIES = ("al2", "al2023", "bottlerocket", "windows2019", "windows2022", "win
 
 def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[IneffectiveSetting]:
     """Yield the faults of a pool that Karpenter creates."""
-    yield from without_sharing(pool, "karpenter")
+    yield from without_sharing(pool, "Karpenter")
     if pool.machine_type is None and pool.accelerator is None:
         yield IneffectiveSetting(
-            "has no machine type, so Karpenter may use any", f"set the machine_type of `{pool.id}`"
+            "does not set `machine_type`, so Karpenter may use any machine type", "set `machine_type`"
         )
     if pool.min_nodes and not settings.static_nodes:
         yield IneffectiveSetting(
             f"keeps at least {pool.min_nodes} nodes, but Karpenter creates nodes only for pending pods",
-            f"set min_nodes of `{pool.id}` to 0, or static_nodes to true to always keep them",
+            "set `min_nodes` to 0, or `static_nodes` to true to keep these nodes at all times",
         )
     if settings.static_nodes and pool.min_nodes != pool.max_nodes:
         yield IneffectiveSetting(
-            f"keeps {pool.min_nodes} nodes at all times and never grows to {pool.max_nodes}",
-            f"set max_nodes={pool.min_nodes}",
+            f"keeps exactly {pool.min_nodes} nodes and never scales up to {pool.max_nodes}",
+            f"set `max_nodes` to {pool.min_nodes}",
         )
     for field in ("consolidate_after", "expire_after"):
         value = str(getattr(settings, field))
         if not _TIME.fullmatch(value):
             yield IneffectiveSetting(
-                f"has {field} {value}, which is not a duration such as 5m, or Never",
-                f"set {field} to a duration such as 5m, or to Never",
+                f"sets `{field}` to {value}, which is neither Never nor a duration such as 5m",
+                f"set `{field}` to Never or a duration such as 5m",
             )
     if pool.reservation is not None:
         yield from _reservation(pool, pool.reservation, settings)
@@ -48,7 +48,7 @@ def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[Ineffectiv
         family, _, version = settings.ami_alias.partition("@")
         if family not in _FAMILIES or not version:
             yield IneffectiveSetting(
-                f"has the image alias {settings.ami_alias}, which is not an AMI family with a version",
+                f"sets `ami_alias` to {settings.ami_alias}, which is not an AMI family with a version",
                 "use an alias such as al2023@v20260101",
             )
     if pool.maintenance is not None:
@@ -58,30 +58,30 @@ def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[Ineffectiv
 def _reservation(pool: NodePool, reservation: str, settings: Karpenter) -> Iterator[IneffectiveSetting]:
     if not _RESERVATION.fullmatch(reservation):
         yield IneffectiveSetting(
-            f"has the reservation {reservation}, which is not the id of a capacity reservation",
+            f"sets `reservation` to {reservation}, which is not a capacity reservation id",
             "use an id such as cr-0123456789abcdef0",
         )
     if pool.spot:
         yield IneffectiveSetting(
-            "uses spot machines and a reservation, but Karpenter uses only the reservation",
-            f"set spot of `{pool.id}` to false",
+            "combines a reservation with spot machines, but Karpenter then uses only the reservation",
+            "set `spot` to false",
         )
     if settings.role is None:
         yield IneffectiveSetting(
-            f"has a reservation, but the node class {settings.node_class}, which must select it, is not declared here",
-            "set role, ami_alias, subnet_tags and security_group_tags, or select it in the node class",
+            f"has a reservation, but does not declare the node class {settings.node_class}, which must select it",
+            "set `role`, `ami_alias`, `subnet_tags` and `security_group_tags`, or select the reservation in the existing node class",
         )
 
 
 def _maintenance(pool: NodePool, maintenance: Maintenance) -> Iterator[IneffectiveSetting]:
     if maintenance.exclusions:
         yield IneffectiveSetting(
-            "has maintenance exclusions, but Karpenter's disruption budgets have no dates",
-            f"remove the exclusions from `{pool.id}`",
+            "has maintenance exclusions, but Karpenter's disruption budgets do not support dates",
+            f"remove `exclusions` from `{pool.id}`",
         )
     if maintenance.window is not None and closed_time(maintenance.window) is None:
         yield IneffectiveSetting(
-            f"has a maintenance window with the recurrence {maintenance.window.recurrence}, but Karpenter's disruption budgets support "
-            "only daily windows and windows on one day of the week",
-            "use FREQ=DAILY, or FREQ=WEEKLY with its start day",
+            f"has a maintenance window with recurrence {maintenance.window.recurrence}, but Karpenter supports only "
+            "daily and weekly windows",
+            "use FREQ=DAILY, or FREQ=WEEKLY on the weekday of the window's start",
         )

@@ -35,10 +35,10 @@ def _inverted(pool: NodePool) -> Diagnostic:
     return Diagnostic(
         POOL_SIZE_INVERTED,
         f"node pool {pool.id}",
-        f"`{pool.id}` has a min_nodes of {pool.min_nodes:,}, which exceeds its max_nodes of {pool.max_nodes:,}",
+        f"`{pool.id}` sets `min_nodes` to {pool.min_nodes:,}, but `max_nodes` to {pool.max_nodes:,}",
         pool.source,
         (),
-        f"raise max_nodes of `{pool.id}` to {pool.min_nodes}, or lower min_nodes to {pool.max_nodes}",
+        f"raise `max_nodes` to {pool.min_nodes}, or lower `min_nodes` to {pool.max_nodes}",
         ValueEdit(pool.source, ("max_nodes",), pool.min_nodes),
     )
 
@@ -69,14 +69,14 @@ def _empty(scope: Scope, pool: NodePool, resource: str, machine: int, claimants:
     return Diagnostic(
         POOL_SIZE_INVERTED,
         f"node pool {pool.id}",
-        f"`{pool.id}` has a max_nodes of 0, but the {amount_text(resource, guaranteed)} guaranteed on {scope.name} "
-        "depend on this pool",
+        f"`{pool.id}` sets `max_nodes` to 0, but the {amount_text(resource, guaranteed)} guaranteed on {scope.name} "
+        "require its nodes",
         pool.source,
         tuple(
             Related(node.queue.source, f"`{node.id}` is guaranteed {amount_text(resource, amount)}")
             for node, amount in claimants[:_MAX_RELATED]
         ),
-        f"raise max_nodes of `{pool.id}` to {-(-guaranteed // machine)}",
+        f"raise `max_nodes` to {-(-guaranteed // machine)}",
         ValueEdit(pool.source, ("max_nodes",), -(-guaranteed // machine)),
         scope.name,
     )

@@ -56,29 +56,29 @@ def _unlisted(graph: PolicyGraph, pool: NodePool) -> Diagnostic:
     return Diagnostic(
         POOL_UNUSED,
         f"node pool {pool.id}",
-        f"none of the {n_clusters} clusters lists `{pool.id}` in its pools"
+        f"none of the {n_clusters} clusters lists `{pool.id}` in `pools`"
         if n_clusters > 1
-        else f"{environment.name}/{cluster.name} does not list `{pool.id}` in its pools",
+        else f"{environment.name}/{cluster.name} does not list `{pool.id}` in `pools`",
         pool.source,
         (),
-        f"add `{pool.id}` to the pools of {environment.name}/{cluster.name}, or remove it"
+        f"add `{pool.id}` to `pools` in {environment.name}/{cluster.name}, or remove it"
         if n_clusters == 1
-        else f"add `{pool.id}` to the pools of a cluster, or remove it",
+        else f"add `{pool.id}` to `pools` in a cluster, or remove it",
     )
 
 
 def _left_out(pool: NodePool, named_by: list[Node]) -> Diagnostic:
     n_queues = len(named_by)
-    message = f"`{named_by[0].id}`, the only queue that lists pools, omits `{pool.id}`"
+    message = f"`{named_by[0].id}`, the only queue with `pools`, does not list `{pool.id}`"
     if n_queues > 1:
-        message = f"{n_queues:,} queues list pools, and none of them lists `{pool.id}`"
+        message = f"none of the {n_queues:,} queues with `pools` lists `{pool.id}`"
     return Diagnostic(
         POOL_UNUSED,
         f"node pool {pool.id}",
         message,
         pool.source,
         tuple(Related(node.queue.source, f"`{node.id}` may use {_names(node)}") for node in named_by[:_MAX_RELATED]),
-        f"add `{pool.id}` to the pools of `{named_by[0].id}`, or remove it",
+        f"add `{pool.id}` to `pools` in `{named_by[0].id}`, or remove it",
     )
 
 

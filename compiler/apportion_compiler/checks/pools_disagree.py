@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_compiler.checks.pool_settings import field_list
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.machine_types import gke_machine
@@ -66,7 +67,7 @@ def _requested(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, 
                 known[name],
                 pool,
                 f"and `{known[name].id}` are both created by GKE with the accelerator {name}, so GKE cannot tell them apart",
-                "merge them into one pool, or set node_auto_provisioning to false on one of them",
+                "merge them into one pool, or set `node_auto_provisioning` to false in one of them",
             )
         known.setdefault(name, pool)
 
@@ -92,7 +93,7 @@ def _windows(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, st
                     first,
                     pool,
                     f"has a different maintenance window from `{first.id}`, but a GKE cluster has only one",
-                    "set the same window on both",
+                    "set the same window in both",
                 )
             first = first or pool
         for exclusion in maintenance.exclusions:
@@ -101,8 +102,8 @@ def _windows(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, st
                 yield (
                     other,
                     pool,
-                    f"has a different maintenance exclusion {exclusion.name} from `{other.id}`",
-                    f"set the same exclusion on both, or rename {exclusion.name} in one of the pools",
+                    f"declares the maintenance exclusion {exclusion.name} differently from `{other.id}`",
+                    f"declare the same exclusion in both, or rename {exclusion.name} in one of them",
                 )
 
 
@@ -118,8 +119,8 @@ def _node_classes(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePoo
             yield (
                 pool,
                 pool,
-                f"declares the node class {settings.node_class} partially: {', '.join(missing)} is missing",
-                "declare all of it, or none of it if the class is created elsewhere",
+                f"declares the node class {settings.node_class} without {field_list(missing)}",
+                f"set {field_list(missing)}, or remove {field_list(list(given))} if the node class is created elsewhere",
             )
         elif given:
             other = described.setdefault(settings.node_class, (pool, given))
@@ -128,5 +129,5 @@ def _node_classes(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePoo
                     other[0],
                     pool,
                     f"declares the node class {settings.node_class} differently from `{other[0].id}`",
-                    f"give one of them a node_class other than {settings.node_class}",
+                    "declare the same node class in both, or set a different `node_class` in one of them",
                 )

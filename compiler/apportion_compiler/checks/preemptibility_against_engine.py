@@ -58,11 +58,11 @@ def _finding(
     where = tuple(engine for engine, _ in against)
     kept_by = tuple(engine for engine in engines if engine not in where)
     evict = agreeing(len(where), "evicts", "evict")
-    hint = f"set preemptible=True: {engine_list(where)} {evict} its workloads regardless"
+    hint = f"set `preemptible=True`, because {engine_list(where)} {evict} its workloads regardless"
     if kept_by:
         # An explicit value has an effect on these engines, and a contradicting class would lose its protection.
         hint = (
-            f"run its workloads on {engine_list(kept_by)}, or waive this finding: with preemptible=True, its workloads "
+            f"run its workloads on {engine_list(kept_by)}, or waive this finding: with `preemptible=True`, its workloads "
             "would be evicted there too"
         )
     if all(map(_needs_higher_class, where)):

@@ -20,7 +20,7 @@ PREEMPTIBILITY_IMPLICIT = Rule(
     "AP405",
     "preemptibility-implicit",
     Severity.WARNING,
-    "a priority of 100 or more without `preemptible` cannot burst",
+    "a priority class with a value of 100 or more does not set `preemptible`",
 )
 
 
@@ -63,9 +63,9 @@ def _finding(cls: PriorityClass, consequences: tuple[str, ...], *, is_honoured: 
         f"non-preemptible, {'and' if is_honoured else 'but'} {', and '.join(consequences)}",
         cls.source,
         (),
-        "set preemptible=False if that is intended, or preemptible=True to let it use idle capacity"
+        "set `preemptible=False` if this is intended, or `preemptible=True` to let it use idle capacity"
         if is_honoured
-        else "set preemptible=True: no engine of the policy keeps its workloads from eviction",
+        else "set `preemptible=True`, because no engine of the policy protects its workloads from eviction",
         # This is what is emitted already: the fix does not affect running workloads.
         ValueEdit(cls.source, ("preemptible",), value=False, applicability=Applicability.SAFE) if is_honoured else None,
     )

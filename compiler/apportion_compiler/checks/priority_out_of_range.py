@@ -15,7 +15,7 @@ PRIORITY_OUT_OF_RANGE = Rule(
     "AP401",
     "priority-out-of-range",
     Severity.ERROR,
-    "the value of a priority class is outside the range that Kubernetes accepts",
+    "a priority class has a value outside the range that Kubernetes accepts",
 )
 HIGHEST = 1_000_000_000
 """Higher values are reserved for system classes."""

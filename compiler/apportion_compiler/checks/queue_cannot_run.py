@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from apportion_api.counted_nouns import agreeing
 from apportion_compiler.checks.edits import amount_edit
 from apportion_compiler.checks.engines import engine_list, engines_of, engines_that_hold_to_guarantee, scopes_on
 from apportion_compiler.checks.usable_pools import PoolFault, pool_faults
@@ -57,7 +58,7 @@ def _zero_limit(scope: Scope, node: Node, resource: str) -> Diagnostic:
     guaranteed = own.guaranteed.get(resource, 0)
     hint = f"raise the limit of `{node.id}` to the {resource} that its workloads need"
     if not isinstance(guaranteed, Unlimited) and guaranteed:
-        hint = f"raise the limit of `{node.id}` to {amount_text(resource, guaranteed)} or more, its guarantee"
+        hint = f"raise the limit of `{node.id}` to at least its guarantee, {amount_text(resource, guaranteed)}"
     return Diagnostic(
         QUEUE_CANNOT_RUN,
         node.address,
@@ -93,17 +94,18 @@ def _without_class(graph: PolicyGraph) -> Iterator[Diagnostic]:
         node = leaf if names else declared_by
         if node.id not in reported:
             reported.add(node.id)
-            allows = (
-                f"allows only {', '.join(names)}, but may not use any of them" if names else "allows no priority class"
-            )
-            if names is None:
+            allows = "allows no priority class"
+            if names:
+                reserved = agreeing(len(names), "this class is", "these classes are")
+                allows = f"allows only {', '.join(names)}, but {reserved} reserved for other queues"
+            elif names is None:
                 allows = "cannot use any priority class: all of them are reserved for other queues"
             yield Diagnostic(
                 QUEUE_CANNOT_RUN,
                 node.address,
                 f"`{node.id}` {allows}",
                 node.queue.source,
-                (Related(declared_by.queue.source, f"`{declared_by.id}` lists them"),)
+                (Related(declared_by.queue.source, f"`{declared_by.id}` sets `priority_classes`"),)
                 if node is not declared_by
                 else (),
                 f"add a priority class that `{node.id}` may use, such as {_any_class(graph)}",
@@ -162,18 +164,18 @@ def _without_pool(fault: PoolFault) -> Diagnostic:
     if not fault.pools:
         message = f"`{node.id}` cannot use any node pool"
     elif fault.cluster is None:
-        message = f"no cluster has machines of the node pools that `{node.id}` may use ({named})"
+        message = f"the node pools that `{node.id}` may use ({named}) have no machines on any cluster"
     else:
-        message = f"{fault.cluster} has no machines of the node pools that `{node.id}` may use ({named})"
+        message = f"the node pools that `{node.id}` may use ({named}) have no machines on {fault.cluster}"
     return Diagnostic(
         QUEUE_CANNOT_RUN,
         node.address,
         message,
         node.queue.source,
-        tuple(Related(pool.source, f"`{pool.id}` has a max_nodes of {pool.max_nodes}") for pool in fault.empty),
+        tuple(Related(pool.source, f"`{pool.id}` sets `max_nodes` to {pool.max_nodes}") for pool in fault.empty),
         f"let `{node.id}` use {fault.instead}"
         if fault.instead
-        else f"allow `{node.id}` to use a node pool of a cluster",
+        else f"let `{node.id}` use a node pool that a cluster lists",
         None,
         fault.cluster,
         Severity.WARNING if fault.cluster is not None else None,

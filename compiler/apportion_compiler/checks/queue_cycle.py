@@ -57,8 +57,8 @@ def _finding(declarations: Declarations, members: list[str]) -> Diagnostic:
     else:
         left_out = f" → {len(cycle) - _SHOWN} more" if len(cycle) > _SHOWN else ""
         path = " → ".join(f"`{id_}`" for id_ in cycle[:_SHOWN])
-        message = f"{len(cycle)} queues form a cycle of parents: {path}{left_out} → `{first}`"
-        hint = "give one of them a parent outside the cycle, or remove the `parent` of the topmost queue"
+        message = f"the parents of {len(cycle)} queues form a cycle: {path}{left_out} → `{first}`"
+        hint = "give one of them a parent outside the cycle, or remove `parent` from the queue that belongs at the top"
     source = by_id[first].queue.source
     return Diagnostic(
         QUEUE_CYCLE,

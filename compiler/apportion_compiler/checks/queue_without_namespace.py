@@ -34,5 +34,5 @@ def queue_without_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
             leaf.address,
             f"`{leaf.id}` has no namespace, so it cannot run workloads{idle}",
             leaf.queue.source,
-            hint=f'add namespaces=("{leaf.id}",) to `{leaf.id}`, or remove the queue',
+            hint=f'set `namespaces=("{leaf.id}",)`, or remove the queue',
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from apportion_compiler.checks.queued_pools import queued_pools
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
+from apportion_compiler.pool_label_keys import PROVIDER_NAMES
 from apportion_policy.pool import NodePool
 from apportion_policy.providers import Gke
 from apportion_policy.provisioning import ProvisioningPlan
@@ -54,8 +55,8 @@ def queued_forbidden_setting(graph: PolicyGraph) -> Iterator[Diagnostic]:
 def _faults(pool: NodePool, plan: ProvisioningPlan) -> Iterator[_Fault]:
     if not isinstance(pool.provider, Gke):
         yield _Fault(
-            f"is provided by {pool.provider.kind}, but only gke supports {plan.provisioning_class}",
-            f"remove `provisioning` from `{pool.id}`, or use a plan of a different class",
+            f"uses the provider {PROVIDER_NAMES[pool.provider.kind]}, but only GKE supports {plan.provisioning_class}",
+            f"remove `provisioning` from `{pool.id}`, or use a plan with a different class",
             ValueEdit(pool.source, ("provisioning",), None),
         )
         return
@@ -67,19 +68,19 @@ def _faults(pool: NodePool, plan: ProvisioningPlan) -> Iterator[_Fault]:
 def _of_pool(pool: NodePool) -> Iterator[_Fault]:
     if pool.min_nodes:
         yield _Fault(
-            f"keeps at least {pool.min_nodes} nodes; queued provisioning requires a minimum of 0",
-            f"set min_nodes of `{pool.id}` to 0",
+            f"sets `min_nodes` to {pool.min_nodes}, but queued provisioning requires 0",
+            "set `min_nodes` to 0",
             ValueEdit(pool.source, ("min_nodes",), 0),
         )
     if pool.spot:
         yield _Fault(
             "uses spot machines, which queued provisioning does not support",
-            f"set spot of `{pool.id}` to false",
+            "set `spot` to false",
             ValueEdit(pool.source, ("spot",), value=False),
         )
     if pool.reservation is not None:
         yield _Fault(
-            f"uses reservation {pool.reservation}, which queued provisioning does not support",
+            f"uses the reservation {pool.reservation}, which queued provisioning does not support",
             f"remove `reservation` from `{pool.id}`",
             ValueEdit(pool.source, ("reservation",), None),
         )
@@ -88,27 +89,27 @@ def _of_pool(pool: NodePool) -> Iterator[_Fault]:
 def _of_provider(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
     if gke.reservation_affinity != "none":
         yield _Fault(
-            f"has the reservation affinity {gke.reservation_affinity}; queued provisioning requires none, set when "
-            "the pool is created",
-            f'set reservation_affinity="none" on the provider of `{pool.id}`',
+            f'sets `reservation_affinity` to "{gke.reservation_affinity}", but queued provisioning requires "none" '
+            "when the pool is created",
+            'set `reservation_affinity` to "none"',
             ValueEdit(gke.source, ("reservation_affinity",), "none"),
         )
     if gke.location_policy != "ANY":
         yield _Fault(
-            f"has the location policy {gke.location_policy}; queued provisioning supports only ANY",
-            f'set location_policy="ANY" on the provider of `{pool.id}`',
+            f"sets `location_policy` to {gke.location_policy}, but queued provisioning supports only ANY",
+            "set `location_policy` to ANY",
             ValueEdit(gke.source, ("location_policy",), "ANY"),
         )
     if not gke.autoscaling:
         yield _Fault(
-            "does not autoscale, but the cluster autoscaler fulfils queued requests",
-            f"set autoscaling of `{pool.id}` to true",
+            "disables autoscaling, but queued provisioning requires the cluster autoscaler",
+            "set `autoscaling` to true",
             ValueEdit(gke.source, ("autoscaling",), value=True),
         )
     if gke.auto_repair:
         yield _Fault(
-            "repairs nodes automatically, which evicts the entire job that they were provisioned for",
-            f"set auto_repair of `{pool.id}` to false",
+            "repairs nodes automatically, which evicts the entire job that runs on them",
+            "set `auto_repair` to false",
             ValueEdit(gke.source, ("auto_repair",), value=False),
             Severity.WARNING,
         )
@@ -119,22 +120,22 @@ def _of_upgrades(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
     if in_channel and not gke.auto_upgrade:
         when = "" if _says_when(pool) else " and add a maintenance window or exclusion"
         yield _Fault(
-            f"disables automatic upgrades, which GKE rejects in release channel {gke.release_channel}",
-            f"set auto_upgrade of `{pool.id}` to true{when}",
+            f"disables automatic upgrades, which GKE rejects in the {gke.release_channel} release channel",
+            f"set `auto_upgrade` to true{when}",
             None if when else ValueEdit(gke.source, ("auto_upgrade",), value=True),
         )
     elif in_channel and not _says_when(pool):
         yield _Fault(
-            f"is upgraded whenever the release channel {gke.release_channel} has a new version, which evicts the "
-            "entire job that its nodes were provisioned for",
+            f"is upgraded with every release in the {gke.release_channel} channel, which evicts the entire job that "
+            "runs on its nodes",
             f"add a maintenance window or exclusion to `{pool.id}`",
             None,
             Severity.WARNING,
         )
     elif not in_channel and gke.auto_upgrade:
         yield _Fault(
-            "upgrades nodes automatically, which evicts the entire job that they were provisioned for",
-            f"set auto_upgrade of `{pool.id}` to false",
+            "upgrades nodes automatically, which evicts the entire job that runs on them",
+            "set `auto_upgrade` to false",
             ValueEdit(gke.source, ("auto_upgrade",), value=False),
             Severity.WARNING,
         )

@@ -38,9 +38,9 @@ def _finding(plan: ProvisioningPlan, wanted: str, path: tuple[str, ...], most: s
     return Diagnostic(
         QUEUED_TOO_LONG,
         f"provisioning plan {plan.id}",
-        f"`{plan.id}` gives nodes a lifetime of {wanted}; GKE deletes them after 7 days ({MAX_RUN_SECONDS} seconds)",
+        f"`{plan.id}` sets the lifetime of nodes to {wanted}; GKE deletes them after 7 days ({MAX_RUN_SECONDS} seconds)",
         plan.source,
         (),
-        f"set {path[-1]} of `{plan.id}` to {most} or less",
+        f"set `{path[-1]}` to {most} or less",
         ValueEdit(plan.source, path, most),
     )

@@ -30,7 +30,7 @@ def queued_too_many_nodes(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 f"{_BOUND}",
                 plan.source,
                 (),
-                f"lower max_nodes_per_request of `{plan.id}` to {MAX_NODES_PER_ZONE}",
+                f"lower `max_nodes_per_request` to {MAX_NODES_PER_ZONE}",
                 ValueEdit(plan.source, ("max_nodes_per_request",), MAX_NODES_PER_ZONE),
             )
     for pool, plan in queued_pools(graph):
@@ -50,7 +50,7 @@ def _too_large_for_its_zones(pool: NodePool) -> Diagnostic:
         f"`{pool.id}` may have {pool.max_nodes:,} nodes in {zones}; GKE provisions at most {_BOUND} per zone",
         pool.source,
         (),
-        f"lower max_nodes of `{pool.id}` to {most}, or add zones",
+        f"lower `max_nodes` to {most}, or add zones",
         ValueEdit(pool.source, ("max_nodes",), most),
     )
 
@@ -63,6 +63,6 @@ def _unbounded_request(pool: NodePool, plan: ProvisioningPlan) -> Diagnostic:
         "zone",
         pool.source,
         (Related(plan.source, f"`{plan.id}` sets no limit per request"),),
-        f"set max_nodes_per_request={MAX_NODES_PER_ZONE} on `{plan.id}`",
+        f"set `max_nodes_per_request` to {MAX_NODES_PER_ZONE} in `{plan.id}`",
         ValueEdit(plan.source, ("max_nodes_per_request",), MAX_NODES_PER_ZONE),
     )

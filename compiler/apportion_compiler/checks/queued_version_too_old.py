@@ -48,7 +48,7 @@ def queued_version_too_old(graph: PolicyGraph) -> Iterator[Diagnostic]:
 def _needs(plan: ProvisioningPlan, provider: Gke) -> Iterator[tuple[str, str, tuple[Related, ...]]]:
     if plan.max_run_duration is not None or MAX_RUN_DURATION_PARAMETER in plan.parameters:
         place = Related(plan.source, f"`{plan.id}` limits the lifetime of nodes")
-        yield f"{MAX_RUN_DURATION_PARAMETER} of `{plan.id}`", SINCE_MAX_RUN_DURATION, (place,)
+        yield f"`{MAX_RUN_DURATION_PARAMETER}` in `{plan.id}`", SINCE_MAX_RUN_DURATION, (place,)
     if provider.node_auto_provisioning:
         yield "queued provisioning with node auto-provisioning", SINCE_NODE_AUTO_PROVISIONING, ()
 
@@ -60,5 +60,5 @@ def _unreadable(pool: NodePool, version: str) -> Diagnostic:
         f'`{pool.id}` runs GKE "{version[:64]}", which is not a version such as {SINCE_NODE_AUTO_PROVISIONING}',
         pool.source,
         (),
-        "use the version that `gcloud container clusters describe` shows as currentMasterVersion",
+        "use `currentMasterVersion` from the output of `gcloud container clusters describe`",
     )

@@ -22,7 +22,7 @@ def queued_without_gpu(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 f"node pool {pool.id}",
                 f"`{pool.id}` has no GPUs, but {plan.provisioning_class} provisions only GPU nodes",
                 pool.source,
-                (Related(plan.source, f"`{plan.id}` has that class"),),
+                (Related(plan.source, f"`{plan.id}` has this class"),),
                 f"remove `provisioning` from `{pool.id}`, or add an accelerator",
                 ValueEdit(pool.source, ("provisioning",), None),
             )

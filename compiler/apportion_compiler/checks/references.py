@@ -30,7 +30,7 @@ class Reference(NamedTuple):
 
 def cluster_kind(environment: str) -> str:
     """Return the kind of an environment's clusters: their names are unique only within it."""
-    return f"cluster of {environment}"
+    return f"{environment} cluster"
 
 
 def references(declarations: Declarations) -> Iterator[Reference]:

@@ -56,7 +56,7 @@ _RULES = (
         "AP520",
         "declared-quota-mismatch",
         Severity.ERROR,
-        "the declared quotas of an object do not add up to the guarantee",
+        "an object's declared quotas do not add up to the guarantee",
     ),
 )
 

@@ -27,7 +27,7 @@ def required_rule_disabled(declarations: Declarations, as_of: date) -> Iterator[
     required = {code for code, rule in RULES.items() if rule.required}
     for code, severity in policy.rules.severity.items():
         if code in required and severity is not RuleSeverity.ERROR:
-            action = "disables" if severity is RuleSeverity.OFF else "lowers"
+            action = "disables" if severity is RuleSeverity.OFF else "downgrades"
             yield Diagnostic(
                 REQUIRED_RULE_DISABLED,
                 f"rule {code}",

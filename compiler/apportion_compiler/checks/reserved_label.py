@@ -34,6 +34,6 @@ def reserved_label(declarations: Declarations, as_of: date) -> Iterator[Diagnost
                     f"queue {queue.id}",
                     f"`{queue.id}` sets the label {key}={value}, which belongs to {owner}",
                     queue.source,
-                    hint=f"remove {key} from the labels, or use your own domain, such as "
+                    hint=f"remove {key} from `labels`, or use your own domain, such as "
                     f"`{declarations.policy.organisation.name}.example/{key.rpartition('/')[2]}`",
                 )

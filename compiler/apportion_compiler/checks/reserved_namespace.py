@@ -16,7 +16,7 @@ RESERVED_NAMESPACE = Rule(
     "AP117",
     "reserved-namespace",
     Severity.ERROR,
-    "a queue claims a namespace reserved by the cluster or one of its components",
+    "a queue lists a namespace reserved by the cluster or one of its components",
     required=True,
 )
 
@@ -31,7 +31,7 @@ def reserved_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     RESERVED_NAMESPACE,
                     node.address,
-                    f"`{node.id}` claims the namespace {namespace}, which belongs to {owner}",
+                    f"`{node.id}` lists the namespace {namespace}, which belongs to {owner}",
                     node.queue.source,
                     hint=f"give `{node.id}` its own namespace"
                     + (f", such as `{node.id}`" if namespace_owner(node.id, added) is None else ""),

@@ -26,6 +26,6 @@ def several_global_defaults(graph: PolicyGraph) -> Iterator[Diagnostic]:
             f"`{cls.name}` and `{first.name}` are both the global default; Kubernetes allows only one",
             cls.source,
             (Related(first.source, f"`{first.name}` is the global default"),),
-            f"remove global_default from `{cls.name}` or from `{first.name}`",
+            f"remove `global_default` from `{cls.name}` or from `{first.name}`",
             ValueEdit(cls.source, ("global_default",), value=False),
         )

@@ -26,7 +26,9 @@ def unknown_engine_version(graph: PolicyGraph) -> Iterator[Diagnostic]:
             problem = _problem(text, known)
             if problem is not None:
                 message, hint = problem
-                yield Diagnostic(UNKNOWN_ENGINE_VERSION, address, f"{address} has {message}", cluster.source, hint=hint)
+                yield Diagnostic(
+                    UNKNOWN_ENGINE_VERSION, address, f"{address} runs {message}", cluster.source, hint=hint
+                )
 
 
 def _problem(text: str, known: VersionRange) -> tuple[str, str] | None:
@@ -46,6 +48,6 @@ def _problem(text: str, known: VersionRange) -> tuple[str, str] | None:
     if newest is not None and version > newest:
         return (
             f"{known.product} {text}, but the newest supported version is {minor_text(newest)}",
-            f"upgrade apportion, or review the changes of {known.product} ({known.source}) and set AP110 to warning",
+            f"upgrade apportion, or review the release notes of {known.product} ({known.source}) and set AP110 to warning",
         )
     return None

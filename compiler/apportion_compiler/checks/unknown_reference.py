@@ -60,8 +60,8 @@ def unknown_reference(declarations: Declarations, as_of: date) -> Iterator[Diagn
 
 
 _HINTS: Mapping[str, str] = {
-    RULE: "`apportion rules` lists the codes",
-    POOL: "add it to `node_pools` of the policy, or remove the reference",
+    RULE: "run `apportion rules` to list the codes",
+    POOL: "add it to `node_pools` in the policy, or remove the reference",
 }
 
 
@@ -84,7 +84,7 @@ def _finding(reference: Reference, meant: str | None, near: str | None, *, again
     if meant is not None:
         hint = f"use `{meant}` instead" if not again else f"remove `{name}`: `{meant}` is already listed"
     elif near is not None:
-        hint = f"use `{near}` if you mean that pool; otherwise add `{name}` to `node_pools` of the policy"
+        hint = f"use `{near}` if you mean that pool; otherwise, add `{name}` to `node_pools` in the policy"
     else:
         hint = _HINTS.get(kind, "declare it, or remove the reference")
     # A mapping's key is not a value, and cannot be edited on its own.

@@ -42,14 +42,16 @@ def _undefined(pool: NodePool, cluster: Cluster, defined: list[str], scope: str 
     if scope is None:
         missing = "which no cluster defines"
     else:
-        missing = f"which `{cluster.name}` does not define: it has {', '.join(defined) or 'none'}"
+        missing = f"which `{cluster.name}` does not define; it defines {', '.join(defined) or 'none'}"
     return Diagnostic(
         UNKNOWN_TOPOLOGY,
         f"node pool {pool.id}",
         f"`{pool.id}` uses the topology `{pool.topology}`, {missing}",
         pool.source,
         (Related(cluster.source, f"`{cluster.name}` lists the pool"),),
-        f"use `{meant}` in the pool" if meant is not None else f"add topology `{pool.topology}` to `{cluster.name}`",
+        f"set `topology` to `{meant}`"
+        if meant is not None
+        else f"add the topology `{pool.topology}` to `{cluster.name}`",
         ValueEdit(pool.source, ("topology",), meant) if meant is not None else None,
         scope,
     )

@@ -125,7 +125,7 @@ def _bounded_by_machines(graph: PolicyGraph, scope: Scope, resource: str) -> _Bo
         return None
     amount, environment = max(known, key=lambda item: item[0])
     holds = f"the node pools of `{environment.name}` have {amount_text(resource, amount)}"
-    clause = f"but {holds}: it is never over its guarantee, so nothing is reclaimed from it"
+    clause = f"but {holds}: the queue is never over its guarantee, so nothing is reclaimed from it"
     return _Bounded(clause, (Related(environment.source, holds),), amount, Severity.WARNING)
 
 
@@ -152,7 +152,7 @@ def _finding(scope: Scope, node: Node, resource: str, bounded: _Bounded) -> Diag
     kind = amount_text(resource, 0).partition(" ")[2]
     if bounded.room is None:
         hint = (
-            f"set the guarantee of `{node.id}` to a number of {kind} instead of UNLIMITED; its weight decides its "
+            f"set the guarantee of `{node.id}` to a number of {kind} instead of UNLIMITED; its weight determines its "
             "share of idle capacity"
         )
     else:

@@ -23,5 +23,5 @@ def waiver_expired(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 f"{days} day{'s' * (days != 1)} before {as_of}",
                 waiver.source,
                 hint=f"fix the {waiver.code} finding and remove the waiver, or have {waiver.owner} approve a later "
-                "`expires`",
+                "`expires` date",
             )

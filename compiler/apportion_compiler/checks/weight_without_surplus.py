@@ -62,10 +62,10 @@ def _only_child(graph: PolicyGraph, node: Node, own: QueueValues, asked: list[st
         Diagnostic(
             WEIGHT_WITHOUT_SURPLUS,
             node.address,
-            f"`{node.id}` has weight {weights}, but is the only queue {beside}: no other queue competes for surplus",
+            f"`{node.id}` has over-quota weight {weights}, but is the only queue {beside}, so no other queue competes for surplus",
             node.queue.source,
             related,
-            f"remove the weight of `{node.id}`",
+            f"remove `over_quota_weight` from `{node.id}`",
             ValueEdit(node.queue.source, ("over_quota_weight",), None),
         )
     ]
@@ -96,7 +96,9 @@ def _bound_at_guarantee(own: QueueValues, above: Bounds, resource: str) -> Amoun
 
 
 def _finding(node: Node, own: QueueValues, resource: str, bound: Amount, edit: ValueEdit) -> Diagnostic:
-    kind = f" for {resource}" if isinstance(node.queue.over_quota_weight, Weight) else ""
+    kind, removal = "", f"remove `over_quota_weight` from `{node.id}`"
+    if isinstance(node.queue.over_quota_weight, Weight):
+        kind, removal = f" for {resource}", f"remove `{resource}` from `over_quota_weight` in `{node.id}`"
     limit = (
         f"its guarantee and its limit are both {amount_text(resource, bound)}"
         if not isinstance(bound, Unlimited)
@@ -105,9 +107,9 @@ def _finding(node: Node, own: QueueValues, resource: str, bound: Amount, edit: V
     return Diagnostic(
         WEIGHT_WITHOUT_SURPLUS,
         node.address,
-        f"`{node.id}` has weight {weight_text(own.weight[resource])}{kind} for its share of surplus, but {limit}",
+        f"`{node.id}` has over-quota weight {weight_text(own.weight[resource])}{kind}, but {limit}",
         node.queue.source,
         (),
-        f"remove the weight of `{node.id}`{kind}, or raise its limit",
+        f"{removal}, or raise its limit",
         edit,
     )

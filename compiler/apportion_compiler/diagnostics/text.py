@@ -57,7 +57,11 @@ def summary(report: Report) -> str:
     if report.n_queues is None or report.n_environments is None:
         return text
     text += f" in {_n(report.n_queues, 'queue')}, {_n(report.n_environments, 'environment')}"
-    return text if report.reached == "checks" else f"{text}; quotas and pools are checked once its structure is valid"
+    return (
+        text
+        if report.reached == "checks"
+        else f"{text}; quotas and pools are not checked until the policy's structure is valid"
+    )
 
 
 _NOUNS = (("error", "error"), ("warning", "warning"), ("waived", "waived"))

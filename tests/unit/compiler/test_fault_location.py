@@ -61,9 +61,7 @@ def test_queued_nodes_do_not_back_guarantees() -> None:
     (found,) = _found("AP601", queues=(vision,), pools=(_pool("h100", "h100"), queued))
     assert found.message == "guarantees add up to 40 H100, but prod/gpu-1 has 32 H100 on 4 nodes"
     assert "h100-dws" not in str(found.hint)
-    said = (
-        "nodes of `h100-dws` are provisioned on request and may be unavailable, so they do not count towards guarantees"
-    )
+    said = "nodes of `h100-dws` are provisioned on request and may be unavailable, so they do not back guarantees"
     assert said in [related.message for related in found.related]
     assert found.effective_severity is Severity.WARNING
     (alone,) = _found("AP601", queues=(vision,), pools=(queued,))
@@ -83,7 +81,7 @@ def test_missing_models_are_not_attributed_to_the_share() -> None:
         priority_classes=(serving,),
     )
     assert [d.scope for d in found] == ["prod/small"]
-    assert "`small`, whose node pools have no H100, leaves 0 GPUs" in found[0].message
+    assert "count as 0 GPUs on `small` because its node pools have no H100" in found[0].message
     assert "share" not in found[0].message + str(found[0].hint)
 
 
@@ -104,8 +102,8 @@ def test_override_to_zero_is_reported() -> None:
     )
     (found,) = (d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP206")
     assert found.message == (
-        "with the override, `assistant` is guaranteed 0 GPUs, and kai limits its non-preemptible workloads (build, "
-        "inference) to its guarantee: those that request GPUs cannot run"
+        "with the override, `assistant` is guaranteed 0 GPUs, and KAI limits its non-preemptible workloads (build, "
+        "inference) to its guarantee, so those that request GPUs cannot run"
     )
     assert found.at == policy.environments[0].overrides[0].source
 
@@ -114,8 +112,8 @@ def test_override_to_zero_is_reported() -> None:
 def test_misspelt_pool_gets_a_suggestion(name: str, near: str | None) -> None:
     pools = (_pool("cpu", "a100"), _pool("h100", "h100"))
     (found,) = _found("AP109", queues=(Queue(id="v", pools=(name,)),), pools=pools)
-    expected = f"use `{near}` if you mean that pool; otherwise add `{name}` to `node_pools` of the policy"
-    assert found.hint == (expected if near else "add it to `node_pools` of the policy, or remove the reference")
+    expected = f"use `{near}` if you mean that pool; otherwise, add `{name}` to `node_pools` in the policy"
+    assert found.hint == (expected if near else "add it to `node_pools` in the policy, or remove the reference")
     assert (found.fix and found.fix.value) == near
 
 
@@ -123,5 +121,5 @@ def test_missing_pool_gets_no_unrelated_suggestion() -> None:
     left_out, other = _pool("h100-eu", "h100"), _pool("h100-us", "h100")
     vision = Queue(id="vision", namespaces=("vision",))
     (found,) = _found("AP109", queues=(vision,), pools=(left_out,), declared=(other,))
-    assert found.hint == "add it to `node_pools` of the policy, or remove the reference"
+    assert found.hint == "add it to `node_pools` in the policy, or remove the reference"
     assert found.fix is None

@@ -22,7 +22,8 @@ def _found(named: str, *known: str) -> Diagnostic:
 def test_similar_pool_name_is_suggested() -> None:
     found = _found("h100-pool1", "h100-pool2", "l4-pool")
     assert (
-        found.hint == "use `h100-pool2` if you mean that pool; otherwise add `h100-pool1` to `node_pools` of the policy"
+        found.hint
+        == "use `h100-pool2` if you mean that pool; otherwise, add `h100-pool1` to `node_pools` in the policy"
     )
     assert found.fix is not None
     assert (found.fix.path, found.fix.value) == (("pools", "0"), "h100-pool2")
@@ -30,4 +31,4 @@ def test_similar_pool_name_is_suggested() -> None:
 
 def test_ambiguous_pool_name_has_no_suggestion() -> None:
     found = _found("h100-pool3", "h100-pool1", "h100-pool2")
-    assert (found.hint, found.fix) == ("add it to `node_pools` of the policy, or remove the reference", None)
+    assert (found.hint, found.fix) == ("add it to `node_pools` in the policy, or remove the reference", None)

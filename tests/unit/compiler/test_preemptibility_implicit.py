@@ -41,14 +41,14 @@ URGENT = PriorityClass(name="urgent", value=1000)
 @pytest.mark.parametrize(
     ("engines", "consequence", "has_fix"),
     [
-        ((Engine.KAI,), f"and kai {LIMITS}", True),
-        ((Engine.KOORDINATOR,), f"and koordinator {LIMITS}", True),
-        ((Engine.VOLCANO,), "and volcano does not evict their workloads", True),
-        ((Engine.YUNIKORN,), "and yunikorn does not evict their workloads", True),
-        ((Engine.KUEUE,), "but kueue reclaims borrowed quota regardless of priority class", False),
+        ((Engine.KAI,), f"and KAI {LIMITS}", True),
+        ((Engine.KOORDINATOR,), f"and Koordinator {LIMITS}", True),
+        ((Engine.VOLCANO,), "and Volcano does not evict their workloads", True),
+        ((Engine.YUNIKORN,), "and YuniKorn does not evict their workloads", True),
+        ((Engine.KUEUE,), "but Kueue reclaims borrowed quota regardless of priority class", False),
         (
             (Engine.KAI, Engine.ACK, Engine.VOLCANO),
-            "and kai and ack limit their workloads to the queue's guarantee, and volcano does not evict their workloads",
+            "and KAI and ack-kube-queue limit their workloads to the queue's guarantee, and Volcano does not evict their workloads",
             True,
         ),
     ],
@@ -66,4 +66,4 @@ def test_plain_kubernetes_requires_a_higher_class() -> None:
     higher = PriorityClass(name="top", value=2000, preemptible=False)
     ((message, hint, _),) = findings((Engine.NATIVE,), URGENT, higher)
     assert message.endswith("non-preemptible, but kube-scheduler evicts it for `top` (value 2000)")
-    assert hint == "set preemptible=True: no engine of the policy keeps its workloads from eviction"
+    assert hint == "set `preemptible=True`, because no engine of the policy protects its workloads from eviction"

@@ -112,10 +112,10 @@ def test_overcommitted_child_above_an_ancestor_limit() -> None:
 @pytest.mark.parametrize(
     ("engine", "severity", "effect"),
     [
-        (Engine.KAI, "warning", "kai limits it to 8 GPUs"),
-        (Engine.KUEUE, "warning", "kueue limits it to 8 GPUs"),
-        (Engine.YUNIKORN, "error", "yunikorn rejects the whole configuration"),
-        (Engine.NATIVE, "warning", "native quotas enforce only the namespace's limit"),
+        (Engine.KAI, "warning", "KAI limits it to 8 GPUs"),
+        (Engine.KUEUE, "warning", "Kueue limits it to 8 GPUs"),
+        (Engine.YUNIKORN, "error", "YuniKorn rejects the whole configuration"),
+        (Engine.NATIVE, "warning", "ResourceQuotas enforce only the namespace's limit"),
     ],
 )
 def test_severity_of_limit_above_parent_depends_on_engine(engine: Engine, severity: str, effect: str) -> None:

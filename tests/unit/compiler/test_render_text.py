@@ -98,7 +98,7 @@ def test_summary_counts_by_level(report: Report) -> None:
     assert summary(replace(report, n_queues=None)) == "1 error, 1 warning, 1 waived"
     stopped = replace(report, findings=report.findings[:1], n_queues=1, n_environments=1, reached="structure")
     assert summary(stopped) == (
-        "1 error in 1 queue, 1 environment; quotas and pools are checked once its structure is valid"
+        "1 error in 1 queue, 1 environment; quotas and pools are not checked until the policy's structure is valid"
     )
 
 

@@ -10,7 +10,7 @@ TRAITS = EngineTraits(
     versions=VersionRange(
         "ack-kube-queue", (1, 21), None, "https://www.alibabacloud.com/help/en/ack/product-overview/kube-queue"
     ),
-    limit_over_parent="ack rejects it",
+    limit_over_parent="ack-kube-queue rejects it",
     refuses_limit_over_parent=True,
     # kube-queue's Filter compares non-preemptible jobs with min.
     holds_to_guarantee=True,

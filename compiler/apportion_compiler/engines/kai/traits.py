@@ -13,7 +13,7 @@ TRAITS = EngineTraits(
     # The API scheduling.run.ai/v2 with parent queues is unchanged since 0.12.
     versions=VersionRange("KAI", (0, 12), (0, 17), "https://github.com/NVIDIA/KAI-Scheduler/releases"),
     # capacity_policy/max_allowed_check.go checks every ancestor.
-    limit_over_parent="kai limits it to {}",
+    limit_over_parent="KAI limits it to {}",
     # plugins/proportion/capacity_policy/quota_check.go checks the quota of every ancestor.
     holds_to_guarantee=True,
     groups=(names.GROUP, names.CONFIGURATION_GROUP),

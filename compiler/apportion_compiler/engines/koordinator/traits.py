@@ -11,7 +11,7 @@ _QUOTA = (names.GROUP, "ElasticQuota")
 TRAITS = EngineTraits(
     versions=VersionRange("Koordinator", (1, 6), (1, 8), "https://github.com/koordinator-sh/koordinator/releases"),
     # enableCheckParentQuota is false by default.
-    limit_over_parent="koordinator allows more than {} unless enableCheckParentQuota is enabled",
+    limit_over_parent="Koordinator allows more than {} unless enableCheckParentQuota is enabled",
     # plugins/elasticquota: non-preemptible used + request <= min.
     holds_to_guarantee=True,
     groups=(names.PROFILE_GROUP, names.TOPOLOGY_GROUP, names.CONFIGURATION_GROUP),

@@ -38,7 +38,7 @@ TRAITS = EngineTraits(
     # kueue.x-k8s.io/v1beta2, which is emitted, is served since 0.14.
     versions=VersionRange("Kueue", (0, 14), (0, 20), "https://github.com/kubernetes-sigs/kueue/releases"),
     # Cohort.borrowingLimit caps what the whole subtree borrows.
-    limit_over_parent="kueue limits it to {}",
+    limit_over_parent="Kueue limits it to {}",
     groups=(GROUP, f"config.{GROUP}"),
     key_prefixes=(f"{GROUP}/",),
     image=r"kueue/kueue:(?P<version>[\w.-]+)",
@@ -60,7 +60,7 @@ TRAITS = EngineTraits(
     local_queues=True,
     # The webhook compares lendingLimit with nominalQuota of a ClusterQueue; a Cohort may lend more.
     refuses_lending_over_guarantee=True,
-    evicts_non_preemptible="kueue reclaims borrowed quota regardless of priority class",
+    evicts_non_preemptible="Kueue reclaims borrowed quota regardless of priority class",
     request_configurations={(GROUP, "ProvisioningRequestConfig"): MAX_RUN_DURATION_ANNOTATION},
     # The reason why a workload is pending is in its Workload and, for queued nodes, in the ProvisioningRequest; Kueue
     # writes both.

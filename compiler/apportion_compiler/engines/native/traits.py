@@ -11,7 +11,7 @@ TRAITS = EngineTraits(
     versions=KUBERNETES,
     # A ResourceQuota limits a single namespace; no object limits several together.
     evicts_non_preemptible="kube-scheduler evicts it for {}",
-    limit_over_parent="native quotas enforce only the namespace's limit",
+    limit_over_parent="ResourceQuotas enforce only the namespace's limit",
     configuration_kinds=frozenset((_NAMESPACE, ("", "LimitRange"), ("", "ResourceQuota"))),
     references=tuple(
         Reference(("", kind), "metadata.namespace", _NAMESPACE, is_parent=False)

@@ -13,7 +13,7 @@ TRAITS = EngineTraits(
     # Queues have a parent under the capacity plugin since 1.10.
     versions=VersionRange("Volcano", (1, 10), (1, 16), "https://github.com/volcano-sh/volcano/releases"),
     # pkg/webhooks/admission/queues/validate: child capability <= the nearest ancestor's that sets it.
-    limit_over_parent="volcano's webhook rejects it",
+    limit_over_parent="Volcano's webhook rejects it",
     refuses_limit_over_parent=True,
     groups=(
         names.GROUP,

@@ -18,7 +18,7 @@ def _namespace_annotations(queue_names: Sequence[str]) -> Mapping[str, str]:
 
 TRAITS = EngineTraits(
     versions=VersionRange("YuniKorn", (1, 6), (1, 8), "https://yunikorn.apache.org/community/download"),
-    limit_over_parent="yunikorn rejects the whole configuration",
+    limit_over_parent="YuniKorn rejects the whole configuration",
     refuses_limit_over_parent=True,
     key_prefixes=(f"{names.DOMAIN}/",),
     config_maps=(names.CONFIG_MAP, DEFAULTS_CONFIG_MAP),
