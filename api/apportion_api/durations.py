@@ -55,5 +55,5 @@ def whole_seconds(text: str) -> tuple[int, bool]:
     """
     seconds = parse_duration(text)
     if seconds < 0:
-        raise ValueError(f'"{text}" is negative: write a duration such as 90s or 1h30m')
+        raise ValueError(f'"{text}" is negative; use a duration such as 90s or 1h30m')
     return -(-seconds.numerator // seconds.denominator), seconds.denominator == 1

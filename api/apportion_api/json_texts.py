@@ -67,7 +67,7 @@ def json_spans(text: str) -> Iterator[tuple[int, int, Any]]:
 
 
 _HINT = "correct the file, or export it again with `kubectl get … -o json`"
-_AGAIN = "export it again with `kubectl get … -o json`, and check that kubectl and the copy have finished"
+_AGAIN = "export it again with `kubectl get … -o json`, and check that the export and any copy are complete"
 
 
 def _fault(text: str, wrong: json.JSONDecodeError) -> JsonFault:

@@ -83,8 +83,8 @@ def _served(manifests: Iterable[Manifest], export: Sequence[Manifest]) -> Iterat
         elif (group, kind, version) in served:
             yield InstallationCheck(name, "ok", "served")
         else:
-            known = "another version is" if (group, kind) in kinds else "its definition is not"
-            yield InstallationCheck(name, "bad", f"not served: {known} installed")
+            known = "a different version" if (group, kind) in kinds else "no CustomResourceDefinition of this kind"
+            yield InstallationCheck(name, "bad", f"not served: {known} is installed")
 
 
 def _version(program: Program, export: Sequence[Manifest]) -> Iterator[InstallationCheck]:
@@ -143,7 +143,7 @@ def _configurations(output: Output, export: Sequence[Manifest]) -> Iterator[Inst
             "ok" if differing is None else "bad",
             "it contains settings that the policy requires"
             if differing is None
-            else f"{differing} differs from what the policy requires",
+            else f"{differing} differs from the value that the policy requires",
         )
 
 

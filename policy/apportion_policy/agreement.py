@@ -51,7 +51,7 @@ def agreement(reserved_namespaces: tuple[str, ...], weaker_enforcement: tuple[st
     for scope in weaker_enforcement or ():
         if not re.fullmatch(_SCOPE_PATTERN, scope):
             raise AgreementError(
-                f'scopes of weaker enforcement ({WEAKER_ENFORCEMENT}) must be environments or clusters, such as "dev, prod/gpu-eu"; '
+                f'the scopes of weaker enforcement ({WEAKER_ENFORCEMENT}) must be environments or clusters, such as "dev, prod/gpu-eu"; '
                 f'"{scope[:80]}" is not one'
             )
     return Agreement(reserved_namespaces, weaker_enforcement)

@@ -22,7 +22,7 @@ class LiveScheduler(Declaration):
     reservation_image: str | None = Field(
         default=None,
         min_length=1,
-        description="KAI's image resourcereservation, which reserves shared GPUs. Unset: pods that share a GPU stay pending.",
+        description="KAI's `resourcereservation` image, which reserves shared GPUs. Unset: pods that share a GPU stay pending.",
     )
 
 

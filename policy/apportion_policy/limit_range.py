@@ -32,15 +32,14 @@ class LimitRange(Declaration):
         for name, held in amounts.items():
             for resource, amount in held.items():
                 if isinstance(amount, Unlimited):
-                    raise ValueError(f"`{name}`: a container's limit must be a number: omit {resource}")
+                    raise ValueError(f"`{name}`: {resource} cannot be unlimited; omit it")
                 if resource.startswith(f"{GPU}/") or (resource == GPU and amount % 1000):
-                    raise ValueError(f"`{name}`: a container can only request whole GPUs of any model: use gpu=1")
+                    raise ValueError(f"`{name}`: a container can request only whole GPUs of any model, such as gpu=1")
         for lower, upper in combinations(amounts, 2):
             for resource in amounts[lower].keys() & amounts[upper].keys():
                 less, more = amounts[lower][resource], amounts[upper][resource]
                 if isinstance(less, int) and isinstance(more, int) and less > more:
                     raise ValueError(
-                        f"`{lower}` of {amount_text(resource, less)} is above `{upper}` of "
-                        f"{amount_text(resource, more)}"
+                        f"`{lower}` of {amount_text(resource, less)} exceeds `{upper}` of {amount_text(resource, more)}"
                     )
         return self

@@ -226,7 +226,7 @@ def _parse_text(text: str, scale: int, kind: str, unit: str) -> Amount:
         raise QuantityError(f'"{text}" is a size in bytes, not a number of GPUs such as {_EXAMPLES[kind]}')
     scaled = EXACT.multiply(value, Decimal(scale))
     if scaled > MAX_AMOUNT:
-        raise QuantityError(f'"{text}" exceeds the 2^63-1 {unit} that an engine can count; use UNLIMITED for unlimited')
+        raise QuantityError(f'"{text}" exceeds the maximum of 2^63-1 {unit}; use UNLIMITED for no limit')
     amount = int(scaled)
     if amount != scaled:
         raise QuantityError(f'"{text}" is not a whole number of {unit}')

@@ -120,7 +120,7 @@ class Resources(Declaration):
     memory: Memory | None = Field(default=None, description="Bytes of memory, as a Kubernetes quantity.")
     gpu: Gpus | None = Field(default=None, description="GPUs of any model, or a mapping from GPU model to GPUs.")
     machines: Mapping[PoolId, int] | None = Field(
-        default=None, description="Whole machines by node pool; excludes the other fields."
+        default=None, description="Whole machines by node pool; cannot be combined with other fields."
     )
     extended: Mapping[str, Count] | None = Field(
         default=None, description="Other device resources by their Kubernetes name, such as rdma/hca."

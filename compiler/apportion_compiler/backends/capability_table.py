@@ -43,7 +43,7 @@ def with_table(page: str, table: str) -> str:
     before, begun, rest = page.partition(BEGIN)
     _, ended, after = rest.partition(END)
     if not begun or not ended:
-        raise ValueError(f"the page lacks the markers {BEGIN} and {END}")
+        raise ValueError(f"the page does not contain the markers {BEGIN} and {END}")
     return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
 
 

@@ -124,9 +124,9 @@ def beyond_numbers(
     for queue, resource in _promised_everything_twice(program.queues, by_model=by_model):
         yield _refusal(
             queue,
-            f"more than one unlimited guarantee of {resource} among siblings: minimums must be finite, because "
-            "those of siblings are added up",
-            "give each of them a finite guarantee, or set only one to UNLIMITED",
+            f"more than one unlimited guarantee of {resource} among siblings: the engine adds up the minimums of "
+            "siblings, so they must be finite",
+            "set a finite guarantee on all siblings but one",
         )
     for queue in program.queues:
         for resource, amount in queue.guaranteed.items():
@@ -146,7 +146,7 @@ def beyond_numbers(
                     f"cluster {program.environment}/{program.cluster}",
                     program.source,
                     f"{amount_text(resource, amount)} in total: the sum overflows a 64-bit integer",
-                    "lower the amounts to the capacity of the cluster",
+                    "lower the amounts to the cluster's capacity",
                 )
 
 

@@ -23,7 +23,7 @@ _RULES: Mapping[Effect, tuple[Rule, str]] = {
     Effect.IGNORED: (MANIFEST_IGNORED, "{engine} does not apply {what} as written"),
     Effect.WARNED: (MANIFEST_IGNORED, "{engine} admits {what} in violation of the policy"),
     Effect.PENDING: (WORKLOAD_PENDING, "a workload stays pending on {engine}"),
-    Effect.DEPRECATED: (MANIFEST_DEPRECATED, "a later version does not support {what} as written"),
+    Effect.DEPRECATED: (MANIFEST_DEPRECATED, "later versions do not support {what} as written"),
 }
 
 

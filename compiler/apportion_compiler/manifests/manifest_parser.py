@@ -72,7 +72,7 @@ def read_manifests(text: str, file: str) -> ManifestFile:
     return ManifestFile(tuple(objects), tuple(reader.faults), tuple(others))
 
 
-_RENDER = "pass YAML or JSON that kubectl accepts: render templates first"
+_RENDER = "pass YAML or JSON that kubectl accepts; render templates first"
 
 
 def unreadable(file: str, message: str, line: int = 0, column: int = 0, hint: str = _RENDER) -> Diagnostic:

@@ -135,7 +135,7 @@ def _unsupported(queue: QueueRecord) -> Iterator[Note]:
     if queue.priority is not None and not 0 <= queue.priority <= _MAX_PRIORITY:
         yield Note(queue.object, f"priority {queue.priority} is dropped: the minimum priority is 0")
     if queue.owner is not None and _owner(queue) is None:
-        yield Note(queue.object, "its owner is not a handle or group and is dropped")
+        yield Note(queue.object, "its owner is dropped: it is not a handle or group")
 
 
 def _one_line(text: str | None) -> str | None:

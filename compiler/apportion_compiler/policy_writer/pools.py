@@ -16,8 +16,8 @@ from apportion_policy.resources import GPU
 
 _MODEL = f"{GPU}/"
 GUESSED = (
-    "the objects do not specify the machines of a pool, so their number and size are placeholders large enough for "
-    "all quotas, or for every guarantee with one 8-GPU machine down; set the actual number and size of the machines"
+    "the objects do not describe the machines of a pool; their number and size are placeholders large enough for all "
+    "quotas, and for all guarantees with one 8-GPU machine down; set the actual values"
 )
 
 QUEUED_GKE = Gke(

@@ -47,8 +47,8 @@ def _class_values(changes: Iterable[ObjectChange]) -> Iterator[DestructiveChange
             yield DestructiveChange(
                 CLASS_VALUE,
                 change.identity,
-                f"PriorityClass {change.identity.name} changes its value from {before} to {after}: Kubernetes "
-                "recreates the class, running workloads keep the old value, and pods created in between are rejected",
+                f"PriorityClass {change.identity.name} is deleted and created again with value {after} instead of {before}: "
+                "running workloads keep the old value, and pods created in between are rejected",
             )
 
 

@@ -45,7 +45,7 @@ def in_use(changes: Iterable[ObjectChange], export: Sequence[Manifest]) -> Itera
             more = f" and {len(users) - 1} more" if len(users) > 1 else ""
             yield f"{identity.kind} {identity.name} is in use by {described(users[0])}{more}"
         elif n_counted:
-            yield f"{identity.kind} {identity.name} is in use: its status counts {counted(n_counted, 'workload')}"
+            yield f"{identity.kind} {identity.name} is in use: its status reports {counted(n_counted, 'workload')}"
 
 
 def _is_work(one: Manifest) -> bool:

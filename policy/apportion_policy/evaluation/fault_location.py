@@ -94,7 +94,7 @@ def _single_fault(error: BaseException, frames: list[_Frame], tree: PolicyTree, 
         return _at(
             frames,
             tree,
-            Fault("sandbox-violation", violation, hint="docs/security.md lists the operations that a policy may use"),
+            Fault("sandbox-violation", violation, hint="use only the operations listed in docs/security.md"),
         )
     if isinstance(error, MemoryError):
         message = f"the policy needs more than {limits.memory_bytes // MIB} MiB of memory"

@@ -62,7 +62,7 @@ def _require(raised: RaisedLayers, layers: tuple[str, ...], limits: Limits) -> N
         name, reason = raised.failed
         raise ConfinementError(
             f"the policy was not evaluated: `{name}` could not be enabled ({reason})",
-            "this system supports the layer, so it cannot be skipped; `apportion doctor` checks all layers",
+            "run `apportion doctor` to check all layers; this system supports the layer, so it cannot be skipped",
         )
     missing = missing_layers(layers)
     if missing and not limits.allow_missing_layers:
@@ -70,8 +70,8 @@ def _require(raised: RaisedLayers, layers: tuple[str, ...], limits: Limits) -> N
         lacking = ", ".join(f"`{layer.name}` ({reasons.get(layer.name, 'not raised')})" for layer in missing)
         raise ConfinementError(
             f"the policy was not evaluated: this system lacks {lacking}",
-            "evaluate it on a system that meets the requirements in docs/security.md, or, if every file of the policy "
-            "is reviewed, pass --allow-missing-layers",
+            "evaluate it on a system that meets the requirements in docs/security.md, or pass --allow-missing-layers if "
+            "every file of the policy is reviewed",
         )
 
 
@@ -107,7 +107,7 @@ def _death(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
     if _could_not_start(ended):
         last = _printed(ended.prints).strip().rpartition("\n")[2] or f"exit status {ended.status}"
         message = f"the process that evaluates the policy could not be started: {last}"
-        return Fault("evaluation-crashed", message, hint="`apportion doctor` checks the installation")
+        return Fault("evaluation-crashed", message, hint="run `apportion doctor` to check the installation")
     if ended.status >= 0:
         message = f"the policy ended its own process (exit status {ended.status}) before it was evaluated"
         return Fault("evaluation-crashed", message)
@@ -124,7 +124,7 @@ def _death(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
         # The YAML parser, in C, is recursive.
         return Fault("malformed-document", "the document is nested too deeply")
     name = _signal_name(-ended.status)
-    hint = "deep recursion in native code can cause this" if name == "SIGSEGV" else None
+    hint = "look for deep recursion in native code" if name == "SIGSEGV" else None
     return Fault("evaluation-crashed", f"the interpreter crashed while it ran the policy ({name})", hint=hint)
 
 

@@ -36,7 +36,7 @@ def test_page_without_markers_is_refused(run: Run) -> None:
     before = _texts()
     result = run("dev", "docs")
     assert (result.code, result.out) == (3, "")
-    assert f"docs/backends/volcano.md: the page lacks the markers {BEGIN} and " in result.err
+    assert f"docs/backends/volcano.md: the page does not contain the markers {BEGIN} and " in result.err
     assert "internal error" not in result.err
     assert _texts() == before
 

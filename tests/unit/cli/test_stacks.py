@@ -133,7 +133,7 @@ def _pod(name: str, phase: str = "Running", **metadata: Any) -> dict[str, Any]:
         ),
         (
             {"kind": "Queue", "metadata": {"name": "ads"}, "status": {"running": 2}},
-            "Queue ads is in use: its status counts 2 workloads",
+            "Queue ads is in use: its status reports 2 workloads",
         ),
     ],
 )

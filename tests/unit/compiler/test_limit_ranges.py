@@ -100,12 +100,12 @@ def test_limit_ranges_are_imported_on_every_engine() -> None:
     ("fields", "said"),
     [
         ({}, "it is empty: set default_request"),
-        ({"max": Resources(cpu="unlimited")}, "a container's limit must be a number: omit cpu"),
+        ({"max": Resources(cpu="unlimited")}, "`max`: cpu cannot be unlimited; omit it"),
         ({"max": Resources(gpu={"h100": 1})}, "whole GPUs of any model"),
         ({"max": Resources(gpu="0.5")}, "whole GPUs of any model"),
         (
             {"default_request": Resources(memory="4Gi"), "max": Resources(memory="2Gi")},
-            "`default_request` of 4Gi memory is above `max` of 2Gi memory",
+            "`default_request` of 4Gi memory exceeds `max` of 2Gi memory",
         ),
     ],
 )

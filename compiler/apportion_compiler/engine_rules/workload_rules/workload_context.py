@@ -125,7 +125,7 @@ class Workload:
             if text_at(pods.spec, "schedulerName") in {None, "default-scheduler"}:
                 yield self.ignored(
                     template_field(pods, "spec", "schedulerName"), "Required",
-                    "without schedulerName the pods go to Kubernetes' default scheduler, bypassing the queue",
+                    "without schedulerName, the pods use Kubernetes' default scheduler and bypass the queue",
                     f"set schedulerName: {scheduler}",
                 )  # fmt: skip
 
