@@ -59,7 +59,7 @@ def test_other_kinds_start_at_the_minimum() -> None:
     ("engine", "kind", "words"),
     [
         ("kueue", "RayJob", "Kueue admits a RayJob as a whole and rejects autoscaling"),
-        ("kueue", "PyTorchJob", "kueue starts all workers of a PyTorchJob or none, so --min is not supported"),
+        ("kueue", "PyTorchJob", "kueue starts all workers of a PyTorchJob or none; --min is supported only for"),
         ("yunikorn", "Job", "--min is supported only for RayCluster, RayJob, RayService"),
         ("kai", "Deployment", "kai starts all workers of a Deployment or none"),
     ],

@@ -173,7 +173,7 @@ def test_allowed_pools_are_selected(usable: Any, pools: Any, selector: object) -
             "vision",
             "Job",
             Options(name="Vision Job"),
-            "lowercase letters, digits and dashes, such as vision-job; Vision Job",
+            "the name Vision Job is invalid: use lowercase letters, digits and dashes, such as vision-job",
         ),
         (
             "vision",

@@ -47,7 +47,7 @@ def _class_values(changes: Iterable[ObjectChange]) -> Iterator[DestructiveChange
             yield DestructiveChange(
                 CLASS_VALUE,
                 change.identity,
-                f"PriorityClass {change.identity.name} is deleted and created again with value {after} instead of {before}: "
+                f"the value of PriorityClass {change.identity.name} changes from {before} to {after}, so the class is recreated: "
                 "running workloads keep the old value, and pods created in between are rejected",
             )
 

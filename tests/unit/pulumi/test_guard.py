@@ -60,7 +60,7 @@ def test_guard_stops_only_destructive_changes(monkeypatch: pytest.MonkeyPatch) -
     found = guard(monkeypatch)
     with pytest.raises(
         ValueError,
-        match=r"created again with value 2 instead of 1.*to permit it, add priority-class-value to `apportion:allow`",
+        match=r"changes from 1 to 2.*to permit it, add priority-class-value to `apportion:allow`",
     ):
         found.stop(_deleting(_class(1)))
     with pytest.raises(ValueError, match="Queue research is deleted with everything below it: vision"):
