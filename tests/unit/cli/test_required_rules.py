@@ -45,7 +45,7 @@ def test_reserved_namespaces_cannot_be_allowed(namespace: str, tmp_path: Path, r
     for switch in ((), ("--fail-on", "never")):
         done = run("validate", policy, *switch)
         assert done.code == 1
-        assert f"claims the namespace {namespace}" in done.text
+        assert f"lists the namespace {namespace}" in done.text
 
 
 def test_platform_can_reserve_namespaces(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def test_platform_can_reserve_namespaces(tmp_path: Path, run: Run, monkeypatch: 
     monkeypatch.setenv("APPORTION_RESERVED_NAMESPACES", "monitoring, vault-*")
     done = run("validate", policy)
     assert done.code == 1
-    assert "policy.py:2: error[AP117] `vision` claims the namespace vault-prod, which belongs to the platform team" in (
+    assert "policy.py:2: error[AP117] `vision` lists the namespace vault-prod, which belongs to the platform team" in (
         done.text
     )
     monkeypatch.setenv("APPORTION_RESERVED_NAMESPACES", "../x")
