@@ -82,7 +82,7 @@ def test_story_explains_forbidden_reclaim(run: Run, files: Path) -> None:
     (waits,) = (line for line in lines if " waits: " in line)
     assert waits.startswith("00:10:00  a2 (a) waits: ")
     assert waits.endswith(
-        "; cannot reclaim from other queues: a uses 1 GPU and requests 1 GPU more; its fair share is 1 GPU"
+        "; cannot reclaim from other queues: a uses 1 GPU and requests 1 more GPU; its fair share is 1 GPU"
     )
 
 

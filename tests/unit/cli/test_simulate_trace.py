@@ -257,7 +257,7 @@ def test_gpu_types_can_be_mapped(run: Run, queues: Path, tmp_path: Path) -> None
     mapped = ("--trace-gpu-model", "T4=Tesla-T4", "--trace-gpu-model", "V100=Tesla-V100")
     assert _outcomes(run, *arguments, *mapped, "--trace-until", "1h") == {"succeeded": 1, "unfinished": 1}
     said = run("simulate", *arguments, mapped[0], mapped[1]).err
-    assert "warning: jobs with GPU type V100 accept any GPU; to restrict them, map each type to a model" in said
+    assert "warning: jobs with GPU type V100 accept any GPU; to restrict them, map each type to a GPU model" in said
 
 
 _PHILLY = (

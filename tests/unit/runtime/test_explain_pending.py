@@ -82,7 +82,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("r0", "a", on="n0"), job("wants", "a"), job("r1", "b", on="n1"), job("j", "b")],
         ),
         [
-            "cannot reclaim from other queues: b uses 1 GPU and requests 1 GPU more; its fair share is 1 GPU",
+            "cannot reclaim from other queues: b uses 1 GPU and requests 1 more GPU; its fair share is 1 GPU",
             "nothing to preempt in queue b: no lower-priority preemptible job is running",
             "no node fits pod j-0: of 2 nodes, 2 lack GPUs",
         ],

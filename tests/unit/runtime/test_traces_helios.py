@@ -80,10 +80,10 @@ def test_job_without_a_start_never_ran(missing: str) -> None:
     ("changed", "said"),
     [
         ({"state": "DONE"}, "`DONE` is not a job state; use one of COMPLETED, FAILED, TIMEOUT, NODE_FAIL, CANCELLED, "),
-        ({"submit_time": ""}, "submit_time is missing; set it to the time at which the job was submitted"),
+        ({"submit_time": ""}, "submit_time is missing; set it to the job's submission time"),
         ({"submit_time": "9"}, "submit_time `9` is not a time such as 2026-11-21 08:00:00; correct submit_time"),
-        ({"duration": ""}, "duration is missing; set it to the runtime of the job, in seconds"),
-        ({"start_time": "", "end_time": ""}, "start_time and end_time are both missing; set the end_time of the job"),
+        ({"duration": ""}, "duration is missing; set it to the job's runtime in seconds"),
+        ({"start_time": "", "end_time": ""}, "start_time and end_time are both missing; set the job's end_time"),
         ({"start_time": "", "end_time": "2017-01-01 00:00:00"}, "end_time is before submit_time; correct the times"),
         ({"gpu_num": "x"}, "gpu_num `x` is not a non-negative integer; correct gpu_num in this row"),
         ({"gpu_num": "0", "node_num": "200000"}, "the job has 200000 pods; correct node_num and gpu_num; the maximum"),

@@ -85,7 +85,7 @@ def test_every_row_is_counted() -> None:
          "add it to the rules, or use one of BE, Burstable, Guaranteed, LS")),
         ("p,1,1,1,1000,,LS,Lost,0,5,0", ("`Lost` is not a pod phase; "
          "use one of Running, Pending, Unknown, Succeeded, Failed")),
-        ("p,1,1,1,1000,,LS,Running,,5,0", "creation_time is missing; set it to the time at which the pod was created, in seconds"),
+        ("p,1,1,1,1000,,LS,Running,,5,0", "creation_time is missing; set it to the pod's creation time in seconds"),
         ("p,1,1,1,1000,,LS,Running,nan,5,0", ("creation_time `nan` is not a non-negative number of seconds; "
          "correct creation_time in this row")),
         ("p,1,1,1,1000,,LS,Running,3,5,2", ("creation_time, scheduled_time and deletion_time are not in ascending order; "

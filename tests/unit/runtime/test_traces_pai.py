@@ -84,7 +84,7 @@ def test_optional_columns_may_be_missing() -> None:
 def test_gpu_types_accept_any_device_unless_they_are_mapped() -> None:
     rows = (_row(), _row(job_id="2", gpu_type="V100"), _row(job_id="3", gpu_type="CPU", num_gpu=""))
     assert _read(*rows).warnings == (
-        "jobs with GPU types T4 and V100 accept any GPU; to restrict them, map each type to a model of the nodes",
+        "jobs with GPU types T4 and V100 accept any GPU; to restrict them, map each type to a GPU model of the nodes",
     )
     rules = PaiRules(models={"T4": ("Tesla-T4",), "V100": ("V100-32G", "V100-16G")})
     trace = _read(*rows, rules=rules)
@@ -102,8 +102,8 @@ def test_rules_map_users() -> None:
     ("changed", "said"),
     [
         ({"status": "Lost"}, "`Lost` is not a job status; use one of Terminated, Failed, Running, Waiting"),
-        ({"submit_time": ""}, "submit_time is missing; set it to the time at which the job was submitted, in seconds"),
-        ({"duration": ""}, "duration is missing; set it to the runtime of the job, in seconds"),
+        ({"submit_time": ""}, "submit_time is missing; set it to the job's submission time in seconds"),
+        ({"duration": ""}, "duration is missing; set it to the job's runtime in seconds"),
         ({"duration": "-3"}, "duration `-3` is not a non-negative number of seconds; correct duration in this row"),
         ({"num_inst": "0"}, "num_inst 0 is not between 1 and 100000; correct num_inst in this row"),
         ({"num_cpu": "nan"}, "num_cpu `nan` is not a non-negative number; correct num_cpu in this row"),

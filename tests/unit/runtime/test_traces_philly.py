@@ -92,7 +92,7 @@ def test_attempts_of_different_sizes_are_reported() -> None:
     trace = _read({**_JOB, "attempts": attempts})
     assert (trace.jobs[0].n_pods, trace.jobs[0].gpus) == (1, 4)
     assert trace.warnings == (
-        "1 job has attempts with different numbers of GPUs; the simulation uses that of the first",
+        "1 job has attempts with different numbers of GPUs; the simulation uses the number of the first attempt",
     )
 
 
@@ -119,8 +119,8 @@ _CURE = "use the unmodified cluster_job_log of the Philly trace"
         ),
         ({"vc": 7}, f"vc is not a string; {_CURE}"),
         ({"attempts": {}}, f"attempts is not a list; {_CURE}"),
-        ({"attempts": ["x"]}, f"an item of attempts is not a JSON object; {_CURE}"),
-        ({"attempts": [{"detail": [3]}]}, f"an item of detail is not a JSON object; {_CURE}"),
+        ({"attempts": ["x"]}, f"`attempts` contains an item that is not a JSON object; {_CURE}"),
+        ({"attempts": [{"detail": [3]}]}, f"`detail` contains an item that is not a JSON object; {_CURE}"),
         (
             {"attempts": [_attempt("2018-01-01 00:02:00", "2018-01-01 00:01:00", 1)]},
             "the end_time of an attempt is before its start_time; correct the times of the attempt",
@@ -146,8 +146,8 @@ def test_items_that_are_not_jobs_are_reported() -> None:
         ("", r"log\.json:1: the file is not a JSON array; use the unmodified"),
         ("{}", r"log\.json:1: the file is not a JSON array"),
         ("[\n{},\n{\n", r"log\.json:4: invalid JSON \("),
-        ("[1 2]", r"log\.json:1: the JSON array does not continue with `,` or end with `\]`"),
-        ("[]\n\n[]", r"log\.json:3: the file continues after its JSON array"),
+        ("[1 2]", r"log\.json:1: expected `,` or `\]` after an item of the JSON array"),
+        ("[]\n\n[]", r"log\.json:3: unexpected data after the JSON array"),
         ("[" * 100_000, r"log\.json:1: the JSON is nested too deeply"),
         (f"[{'9' * 5000}]", r"log\.json:1: an integer in the JSON has too many digits"),
     ],

@@ -145,7 +145,8 @@ class OverFairShare:
         r = RESOURCES.index(self.resource)
         share, used, asked = (quantity(value, r) for value in (self.share, self.used, self.asked))
         kind = "quota for non-preemptible jobs" if self.is_quota else "fair share"
-        return f"cannot reclaim from other queues: {self.queue} uses {used} and requests {asked} more; its {kind} is {share}"
+        more = asked.replace(" ", " more ", 1)
+        return f"cannot reclaim from other queues: {self.queue} uses {used} and requests {more}; its {kind} is {share}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ def _pods_each(wants: Mapping[str, int], pool: Pool) -> int:
 
 def _no_pool(fitting: Sequence[Pool], pools: Sequence[Pool]) -> str:
     if fitting:
-        return f"at least one pod does not fit on a node of {', '.join(pool.name for pool in fitting)}"
+        return f"at least one pod does not fit on any node of {', '.join(pool.name for pool in fitting)}"
     known = " or ".join(pool.name for pool in pools)
     return f"the pods select no node pool with queued provisioning; {f'select {known}' if known else 'no such pool exists'}"
 

@@ -97,14 +97,14 @@ def _life(row: Row) -> tuple[float, float, JobEnd]:
         raise BadRow(f"`{state}` is not a job state", f"use one of {', '.join(_ENDS)}")
     submit, start, ended = (timestamp_of(name, row.text(name)) for name in ("submit_time", "start_time", "end_time"))
     if submit is None:
-        raise BadRow("submit_time is missing", "set it to the time at which the job was submitted")
+        raise BadRow("submit_time is missing", "set it to the job's submission time")
     if start is not None:
         lasts_s = row.seconds("duration")
         if lasts_s is None:
-            raise BadRow("duration is missing", "set it to the runtime of the job, in seconds")
+            raise BadRow("duration is missing", "set it to the job's runtime in seconds")
         return submit, lasts_s, end
     if ended is None:
-        raise BadRow("start_time and end_time are both missing", "set the end_time of the job")
+        raise BadRow("start_time and end_time are both missing", "set the job's end_time")
     if ended < submit:
         raise BadRow("end_time is before submit_time", "correct the times in this row")
     return submit, ended - submit, JobEnd.NEVER_RAN

@@ -35,11 +35,11 @@ def array_items(source: Source, cure: str) -> Iterator[tuple[int, Any]]:
             at = _after_space(text, at + 1)
         elif not text.startswith("]", at):
             raise TraceError(
-                source.file, lines.line_of(at), "the JSON array does not continue with `,` or end with `]`", cure
+                source.file, lines.line_of(at), "expected `,` or `]` after an item of the JSON array", cure
             )
     rest = _after_space(text, at + 1)
     if rest < len(text):
-        raise TraceError(source.file, lines.line_of(rest), "the file continues after its JSON array", cure)
+        raise TraceError(source.file, lines.line_of(rest), "unexpected data after the JSON array", cure)
 
 
 def stream_items(source: Source, cure: str) -> Iterator[tuple[int, Any]]:

@@ -143,7 +143,7 @@ def _life(row: Row) -> tuple[float, float | None, JobEnd]:
         raise BadRow(f"`{phase}` is not a pod phase", f"use one of {', '.join(_ENDS)}")
     created, scheduled, deleted = (row.seconds(f"{what}_time") for what in ("creation", "scheduled", "deletion"))
     if created is None:
-        raise BadRow("creation_time is missing", "set it to the time at which the pod was created, in seconds")
+        raise BadRow("creation_time is missing", "set it to the pod's creation time in seconds")
     began = created if scheduled is None else scheduled
     if began < created or (deleted is not None and deleted < began):
         raise BadRow(

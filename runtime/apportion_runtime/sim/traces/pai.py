@@ -79,10 +79,10 @@ def _job(row: Row, rules: PaiRules) -> TraceJob:
         raise BadRow(f"`{status}` is not a job status", f"use one of {', '.join(filter(None, _ENDS))}")
     submitted = row.seconds("submit_time")
     if submitted is None:
-        raise BadRow("submit_time is missing", "set it to the time at which the job was submitted, in seconds")
+        raise BadRow("submit_time is missing", "set it to the job's submission time in seconds")
     duration = row.seconds("duration")
     if duration is None:
-        raise BadRow("duration is missing", "set it to the runtime of the job, in seconds")
+        raise BadRow("duration is missing", "set it to the job's runtime in seconds")
     gpus, gpu_milli = _gpus(row)
     return TraceJob(
         name=kubernetes_name(f"job-{row.text('job_id')}" if row.text("job_id").isdigit() else row.text("job_id")),

@@ -75,7 +75,7 @@ def _warnings(n_unknown: int, n_resized: int) -> Iterator[str]:
         yield f"{counted(n_unknown, 'attempt has', 'attempts have')} no start or end time, and no runtime in the simulation"
     if n_resized:
         jobs = counted(n_resized, "job has", "jobs have")
-        yield f"{jobs} attempts with different numbers of GPUs; the simulation uses that of the first"
+        yield f"{jobs} attempts with different numbers of GPUs; the simulation uses the number of the first attempt"
 
 
 def _job(file: str, line: int, item: Mapping[str, Any], attempts: Sequence[_Attempt], rules: PhillyRules) -> TraceJob:
@@ -121,7 +121,7 @@ def _attempts(item: Mapping[str, Any]) -> list[_Attempt]:
     made: list[_Attempt] = []
     for attempt in _list(item, "attempts"):
         if not isinstance(attempt, Mapping):
-            raise BadRow("an item of attempts is not a JSON object", _CURE)
+            raise BadRow("`attempts` contains an item that is not a JSON object", _CURE)
         start_s, end_s = (timestamp_of(name, _text(attempt, name)) for name in ("start_time", "end_time"))
         if start_s is not None and end_s is not None and end_s < start_s:
             raise BadRow("the end_time of an attempt is before its start_time", "correct the times of the attempt")
@@ -131,7 +131,7 @@ def _attempts(item: Mapping[str, Any]) -> list[_Attempt]:
 
 def _n_gpus(machine: object) -> int:
     if not isinstance(machine, Mapping):
-        raise BadRow("an item of detail is not a JSON object", _CURE)
+        raise BadRow("`detail` contains an item that is not a JSON object", _CURE)
     return len(_list(machine, "gpus"))
 
 

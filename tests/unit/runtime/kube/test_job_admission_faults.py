@@ -260,7 +260,7 @@ def test_released_jobs_without_a_quota_are_reported() -> None:
         until(lambda: released(server) == {"a", "b"}, log)
         other = tree(quota("text", 12, 14, namespaces=["text"]))
         server.put(path_of(TREE), other, "MODIFIED")
-        said = "warning: Job video/a and 1 others: released, but counted in no quota: the job doesn't belong"
+        said = "warning: Job video/a and 1 others: released, but not counted in any quota: the job doesn't belong"
         until(lambda: any(line.startswith(said) for line in log), log)
 
 
@@ -295,5 +295,5 @@ def test_namespace_of_two_quotas_is_reported() -> None:
     server.add(both, job("a", 1))
     with admitting(server, log):
         until(lambda: released(server) == {"a"}, log)
-    said = "namespace video is listed by root/algorithm/video, root/algorithm/text; jobs without a label count in root/algorithm/text"
+    said = "namespace video is listed in root/algorithm/video, root/algorithm/text; jobs without a label count toward root/algorithm/text"
     assert f"warning: ElasticQuotaTree kube-system/elasticquotatree: {said}" in log

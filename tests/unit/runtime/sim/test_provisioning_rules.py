@@ -61,7 +61,7 @@ def test_pods_are_packed_on_whole_nodes() -> None:
             "InvalidRequest",
             "the pods require 1,001 nodes, but a request provides at most 1,000",
         ),
-        ({"spec": _spec(gpus=3)}, "CapacityIsNotFound", "at least one pod does not fit on a node of dws"),
+        ({"spec": _spec(gpus=3)}, "CapacityIsNotFound", "at least one pod does not fit on any node of dws"),
         ({"spec": _spec(tolerations=[])}, "CapacityIsNotFound", "the pods select no node pool"),
     ],
 )
