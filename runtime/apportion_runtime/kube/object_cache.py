@@ -56,6 +56,8 @@ class ObjectCache:
         self._own_writes = OwnWrites()
         # A watch that was replaced has an older generation, and its events are ignored.
         self._generations: dict[str, int] = dict.fromkeys(kinds, 0)
+        # The version up to which the changes of each kind are known.
+        self._reached: dict[str, int] = dict.fromkeys(kinds, 0)
         self._listed: dict[str, threading.Event] = {kind: threading.Event() for kind in kinds}
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -173,12 +175,14 @@ class ObjectCache:
                 self.changed.set()
 
     def put_created(self, kind: str, made: Manifest) -> None:
-        """Add an object that was created, unless the watch has delivered it."""
+        """Add an object that was created, unless the watch has delivered it, or also its deletion."""
         key, made = key_of(made), self._cached(kind, made)
+        # A dry run creates objects without a version.
+        version = made["metadata"].get("resourceVersion")
         with self._lock:
             held = self._store.of(kind).get(key)
             self._own_writes.stored((kind, key), made, held)
-            if held is None:
+            if held is None and (version is None or int(version) > self._reached[kind]):
                 self._store.put(kind, key, made)
 
     def put_patched(self, kind: str, before: Manifest | None, made: Manifest) -> None:
@@ -330,6 +334,7 @@ class ObjectCache:
                 if resource.kind == POD:
                     found = {key: self._assumptions.applied(key, pod) for key, pod in found.items()}
                 self._store.replace(resource.kind, found)
+                self._reached[resource.kind] = int(answer["metadata"]["resourceVersion"])
                 self._own_writes.forget_kind(resource.kind)
                 self._listed[resource.kind].set()
         self.changed.set()
@@ -352,6 +357,7 @@ class ObjectCache:
                 if self._generations[resource.kind] != generation:
                     break
                 is_due = self._receive(resource.kind, event["type"], made)
+                self._reached[resource.kind] = int(version)
             if is_due:
                 self.changed.set()
             yield version

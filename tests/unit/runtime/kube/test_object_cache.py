@@ -100,6 +100,23 @@ def test_immediately_deleted_pod_does_not_reappear(cache: ObjectCache, cluster: 
     assert _held(cache) is None
 
 
+def test_immediately_deleted_object_is_not_kept_if_its_events_precede_the_response_of_its_creation(
+    cache: ObjectCache, cluster: LiveCluster, server: Server
+) -> None:
+    _tell(cache, server, "DELETED", server.pod)
+    created = {**server.pod, "apiVersion": "v1", "kind": POD}
+    server.pod = {**created, "metadata": {**created["metadata"], "uid": "2", "resourceVersion": "2"}}
+    deleted = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "3"}}
+
+    def delete(_: str) -> None:
+        _tell(cache, server, "ADDED", server.pod)
+        _tell(cache, server, "DELETED", deleted)
+
+    server.during = delete
+    cluster.create(created)
+    assert _held(cache) is None
+
+
 def test_bound_pod_has_its_node_before_the_watch_event(cache: ObjectCache, cluster: LiveCluster) -> None:
     cluster.bind(_held(cache), "node-1")
     assert _held(cache)["spec"]["nodeName"] == "node-1"
