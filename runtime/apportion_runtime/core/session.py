@@ -110,6 +110,11 @@ class Session:
             self._snapshot = self._snapshot()
         return self._snapshot
 
+    @property
+    def n_distinct(self) -> int:
+        """The number of distinct requests, constraints and queues, also those of pods and jobs that are gone."""
+        return len(self._shapes) + self.predicates.n_masks + len(self.queue_jobs)
+
     def begin_cycle(self, now: float, snapshot: Callable[[], Snapshot]) -> None:
         """Move the session to another moment and other records."""
         self.now, self._snapshot = now, snapshot

@@ -34,6 +34,8 @@ from apportion_runtime.core.task import NO_NODE, Task
 
 _MOST_CHANGES = 200_000
 """Changes of nodes kept for the rankings before these are rebuilt."""
+MOST_LEFTOVERS = 10_000
+"""Distinct requests, constraints and queues of pods and jobs that are gone before a new session is opened."""
 _NO_GROUP = ""
 
 
@@ -230,7 +232,12 @@ class SessionCache:
         The session of the previous cycle must not be used any more.
         """
         session = self._session
-        if session is None or self._needs_new_sessions or self._has_new_resources(session):
+        if (
+            session is None
+            or self._needs_new_sessions
+            or self._has_new_resources(session)
+            or self._has_leftovers(session)
+        ):
             session = self._open_anew(self.snapshot(now))
         else:
             session.begin_cycle(now, lambda: self.snapshot(now))
@@ -238,6 +245,10 @@ class SessionCache:
         self._read_changes = len(session.nodes.changed)
         self._changes = _Changes()
         return session
+
+    def _has_leftovers(self, session: Session) -> bool:
+        # A pod has one request and at most two kinds of constraints, and a job one queue.
+        return session.n_distinct > MOST_LEFTOVERS + 3 * len(self._tasks) + len(self._groups)
 
     def _has_new_resources(self, session: Session) -> bool:
         index = session.resources

@@ -56,6 +56,11 @@ class Predicates:
         """Whether the first attempt to place a pod decides which predicates it skips for the rest of the session."""
         return (self.is_on and self._any_affinity) or self.preferences.any
 
+    @property
+    def n_masks(self) -> int:
+        """The number of distinct constraints of pods, also of those that are gone."""
+        return len(self._masks)
+
     def begin_cycle(self) -> None:
         """Forget which pods skip predicates."""
         self._skipped.clear()

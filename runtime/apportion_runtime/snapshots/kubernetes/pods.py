@@ -33,6 +33,8 @@ from apportion_runtime.snapshots.kubernetes.times import created, moment
 from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
 
 _FAILED = "Failed"
+_MOST_KEPT = 10_000
+"""Distinct requests whose results are kept."""
 _ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - Kubernetes' notation for any address of a host.
 _EMPTY: Mapping[str, float] = Requirements().vector()
 Zones = tuple[tuple[str, Mapping[str, float]], ...]
@@ -225,6 +227,8 @@ class PodReader:
         )
         asked = made.vector(), made.gpu(), aligned
         if len(self._faults) == n_faults:
+            if len(self._asked) >= _MOST_KEPT:
+                self._asked.clear()
             self._asked[known] = asked
         return asked
 
