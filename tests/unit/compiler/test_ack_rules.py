@@ -113,7 +113,7 @@ def test_second_tree_is_ignored() -> None:
         (lambda q: q["metadata"]["annotations"].update({"kube-queue/available-quota": "x"}), "no quota x"),
         (
             lambda q: q["metadata"].update(labels={"create-by-kubequeue": "true"}, annotations={}),
-            "deletes the queues that it manages",
+            "deletes queues that it manages",
         ),
     ],
 )

@@ -173,7 +173,7 @@ def test_scheduler_of_an_ack_cluster_releases_jobs_and_touches_no_pods(tmp_path:
 
 def test_settings_of_pods_are_refused_on_an_ack_cluster(tmp_path: Path) -> None:
     schedulers = {"one": {"image": IMAGE, "shards": ["a"]}}
-    told = "apportion:schedulers.one sets shards, but on ack the packaged scheduler only releases"
+    told = "apportion:schedulers.one sets shards, but with engine ack, the packaged scheduler only releases"
     with pytest.raises(pulumi.RunError, match=told):
         run_stack(policy_in(tmp_path), {"environment": "on-ack", "schedulers": schedulers})
 

@@ -87,7 +87,7 @@ def _check_admission(cluster: str, packaged: SchedulerDeployment) -> None:
     for name in ("scheduler", "shards", "reservation"):
         if getattr(packaged, name) != getattr(default, name):
             raise Refused(
-                f"{NAMESPACE}:schedulers.{cluster} sets {name}, but on ack the packaged scheduler only releases "
+                f"{NAMESPACE}:schedulers.{cluster} sets {name}, but with engine ack, the packaged scheduler only releases "
                 f"suspended jobs and does not schedule pods: remove {name}"
             )
 

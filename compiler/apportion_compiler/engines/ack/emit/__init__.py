@@ -101,7 +101,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "AP504",
         "tree nodes can reference only another product's ResourceFlavors (attribute resourceflavors), and ACK does not "
         "publish their schema; a taint on the pool has the same effect",
-        "remove `pools`, and taint the pool so that only workloads with the toleration run there",
+        "remove `pools`, and taint the pool so that only permitted workloads run there",
     ),
     Feature.NAMESPACES: Native(f"{_NODE}.namespaces"),
     Feature.DEFAULT_QUEUE: Native(f"{_NODE}.namespaces"),
@@ -120,9 +120,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "a job is dequeued as soon as its quota allows, and its pods then scale up a pool one at a time",
-        "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
-        "nodes at once",
+        "jobs are dequeued as soon as their quota allows, and pools then scale up for one pending pod at a time",
+        "remove `provisioning` from the pool, or run workloads that need all their nodes at once on a cluster with Kueue",
     ),
 }
 

@@ -137,7 +137,7 @@ def _queue_marks(index: int, queue: Manifest, tree: Tree | None, paths: dict[str
             index,
             f"metadata.labels[{GENERATED_LABEL}]",
             "Invalid",
-            "kube-queue deletes the queues that it manages if the tree does not contain their quota",
+            "kube-queue deletes queues that it manages if their quota is missing from the tree",
             'use "false"',
         )
 

@@ -84,8 +84,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the PodGroups that KAI schedules", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "queues cannot be restricted to node pools; use a taint on the pool that only the permitted teams tolerate",
-        "remove `pools`, and taint the pool so that only workloads with the toleration run there",
+        "queues cannot be restricted to node pools; taint the pools instead",
+        "remove `pools`, and taint the pool so that only permitted workloads run there",
     ),
     Feature.NAMESPACES: Lowered("admission policies that restrict a namespace to its queue", ""),
     Feature.DEFAULT_QUEUE: Lowered(

@@ -135,7 +135,7 @@ def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> It
             )
             yield FieldVerdicts(held.index).ignored(
                 f"{path}.quota", "Invalid",
-                f"the children's quotas guarantee {total}, but the quota of `{name}` is {number_text(quota)}: KAI cannot "
+                f"the children's quotas guarantee {total}, but `{name}` has a quota of {number_text(quota)}: KAI cannot "
                 "satisfy every guarantee",
                 f"raise the quota of `{name}`, or lower its children's quotas",
             )  # fmt: skip

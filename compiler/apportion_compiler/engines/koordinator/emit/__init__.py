@@ -92,8 +92,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "quotas cannot be restricted to node pools; use a taint on the pool that only the permitted teams tolerate",
-        "remove `pools`, and taint the pool so that only workloads with the toleration run there",
+        "quotas cannot be restricted to node pools; taint the pools instead",
+        "remove `pools`, and taint the pool so that only permitted workloads run there",
     ),
     Feature.NAMESPACES: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/namespaces"),
     Feature.DEFAULT_QUEUE: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/namespaces"),

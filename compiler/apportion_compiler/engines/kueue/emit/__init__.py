@@ -64,12 +64,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509",
         "spec.preemption considers priority, not runtime",
-        "remove the minimum runtime, or use a cluster with kai for workloads that need a minimum runtime",
+        "remove the minimum runtime, or run workloads that need it on a cluster with KAI",
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
         "spec.preemption considers priority, not runtime",
-        "remove the minimum runtime, or use a cluster with kai for workloads that need a minimum runtime",
+        "remove the minimum runtime, or run workloads that need it on a cluster with KAI",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "a ResourceFlavor for each model",

@@ -151,7 +151,7 @@ def _declared_otherwise(program: Program) -> Iterator[Refusal]:
                     queue.kueue.source if queue.kueue.source.line else queue.source,
                     f"a guarantee of {amount_text(resource, has)} with nominal quotas of "
                     f"{amount_text(resource, own)}{added}",
-                    "make nominalQuota in `kueue.spec` add up to `guaranteed`, or remove resourceGroups from "
+                    "set nominalQuota in `kueue.spec` so that the quotas add up to `guaranteed`, or remove resourceGroups from "
                     "`kueue.spec` so that Apportion divides the guarantee",
                 )
 

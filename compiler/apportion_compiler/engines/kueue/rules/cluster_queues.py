@@ -48,7 +48,7 @@ def cluster_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | No
             "spec.concurrentAdmissionPolicy",
             "Invalid",
             "field is immutable",
-            "create another ClusterQueue with this value",
+            "create a new ClusterQueue with this value",
         )
     yield from _without_effect(about, queue, newest=newest)
 

@@ -45,7 +45,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.GUARANTEED: Unsupported(
         "AP506",
         "a ResourceQuota limits a namespace, but reserves nothing for it",
-        "install a queueing engine such as kai on the cluster, or remove the guarantee",
+        "install a queueing engine such as KAI on the cluster, or remove the guarantee",
     ),
     Feature.LIMIT: Lowered(
         "ResourceQuota spec.hard requests.*",
@@ -64,12 +64,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.OVER_QUOTA_WEIGHT: Unsupported(
         "AP507",
         "free capacity is allocated first come, first served",
-        "remove `over_quota_weight`, or install a queueing engine such as kai on the cluster",
+        "remove `over_quota_weight`, or install a queueing engine such as KAI on the cluster",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP507",
         "free capacity is allocated first come, first served",
-        "remove `over_quota_weight`, or install a queueing engine such as kai on the cluster",
+        "remove `over_quota_weight`, or install a queueing engine such as KAI on the cluster",
     ),
     Feature.QUEUE_PRIORITY: Unsupported(
         "AP508",
@@ -79,12 +79,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509",
         "kube-scheduler preempts regardless of runtime",
-        "remove the minimum runtime, or install kai on the cluster",
+        "remove the minimum runtime, or install KAI on the cluster",
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
         "kube-scheduler preempts regardless of runtime",
-        "remove the minimum runtime, or install kai on the cluster",
+        "remove the minimum runtime, or install KAI on the cluster",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "requests.nvidia.com/gpu, the sum over all models", "limits do not distinguish models"
@@ -107,8 +107,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("ResourceQuota with scope PriorityClass, and the admission policies", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "a namespace cannot be restricted to nodes; use a taint on the pool that only the permitted teams tolerate",
-        "remove `pools`, and taint the pool so that only workloads with the toleration run there",
+        "namespaces cannot be restricted to nodes; taint the pools instead",
+        "remove `pools`, and taint the pool so that only permitted workloads run there",
     ),
     Feature.NAMESPACES: Native("Namespace"),
     Feature.DEFAULT_QUEUE: Native("Namespace: its ResourceQuotas apply to all pods in the namespace"),
@@ -128,7 +128,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
         "pools scale up for one pending pod at a time, not for a whole workload",
-        "remove `provisioning` on this cluster, or install kueue",
+        "remove `provisioning` from the pool, or install Kueue",
     ),
 }
 

@@ -84,7 +84,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "GPU fractions are separate resources, volcano.sh/vgpu-*, which do not count towards a queue's GPUs",
-        "remove `gpu_sharing` on this cluster, or use a cluster with kai for workloads that share GPUs",
+        "remove `gpu_sharing` on this cluster, or run workloads that share GPUs on a cluster with KAI",
     ),
     Feature.USER_LIMITS: Unsupported(
         "AP503", "queues have no per-user limits", "remove `users`, or declare a queue for each user"

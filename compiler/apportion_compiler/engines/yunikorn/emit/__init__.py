@@ -90,8 +90,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "queues cannot be restricted to nodes; use a taint on the pool that only the permitted teams tolerate",
-        "remove `pools`, and taint the pool so that only workloads with the toleration run there",
+        "queues cannot be restricted to nodes; taint the pools instead",
+        "remove `pools`, and taint the pool so that only permitted workloads run there",
     ),
     Feature.NAMESPACES: Lowered(
         "the `tag` placement rule with the namespace annotation namespace.parentqueue, and admission policies that "
