@@ -232,7 +232,7 @@ class NodeTable:
         self.changed += rows.tolist()
 
     def remove(self, task: Task, i: int) -> None:
-        """Release what a node charged for a pod. Raises `KeyError` if the pod is not on it."""
+        """Release a pod's charge from a node. Raises `KeyError` if the pod is not on it."""
         entry = self.entries[i].pop(task.uid)
         charged = entry.charged
         if entry.devices:
@@ -327,7 +327,7 @@ class NodeTable:
         task.accepted_gpu, task.accepted, task.accepted_quantities = known
 
     def quota_on(self, task: Task, i: int) -> Quantities:
-        """Return what queues would be charged for a pod on a node."""
+        """Return the charge to queues for a pod on a node."""
         cpu, memory, _ = task.quantities
         if task.gpu.mig:
             return cpu, memory, task.gpu.quota

@@ -63,7 +63,7 @@ class QueueKeys:
         return self.with_request(queue.share, leaf.jobs.peek().init_request(self._device_memory))
 
     def with_request(self, share: QueueShare, request: Quantities) -> Key:
-        """Return a queue's key with what its next job requests."""
+        """Return a queue's key with the request of its next job."""
         # Kept with the shares: most shares stay the same from one order of jobs to the next.
         if share.keys_version != share.version:
             share.keys = {}
@@ -75,7 +75,7 @@ class QueueKeys:
         return key
 
     def as_victim(self, share: QueueShare, held: Quantities) -> Key:
-        """Return a queue's key without what its next victim holds."""
+        """Return a queue's key without the allocation of its next victim."""
         if share.victim_key is not None and share.victim_key_version == share.version and share.victim_held == held:
             return share.victim_key
         after = [used - less for used, less in zip(share.allocated, held, strict=True)]

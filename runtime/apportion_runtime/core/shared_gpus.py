@@ -86,7 +86,7 @@ class SharedGpus:
                 self.leaving.discard(group)
 
     def remove(self, group: str, memory: int, status: int, row: Row) -> None:
-        """Release what a pod was charged on a device."""
+        """Release a pod's charge from a device."""
         idle, releasing, used = row
         self._charge(group, -memory)
         if status == RELEASING:
@@ -165,7 +165,7 @@ class SharedGpus:
         return added(memory_fraction(memory, self.memory) for memory in held), sum(held)
 
     def free_fractions(self) -> float:
-        """Return what is free or being released on devices in use, in devices."""
+        """Return the free and releasing capacity of devices in use, in devices."""
         total = 0.0
         if self.memory <= 0:
             return total

@@ -265,7 +265,7 @@ class Shares:
         return queue is not None and queue.is_leaf
 
     def set_total(self, nodes: NodeTable, others: Iterable[tuple[Pod, Quantities]]) -> None:
-        """Sum the resources of ready nodes, without those that pods of other schedulers hold."""
+        """Sum the resources of ready nodes, without those allocated to pods of other schedulers."""
         sums = nodes.allocatable[nodes.ready].sum(axis=0) if len(nodes) else None
         total = nodes.resources.quantities(sums) if sums is not None else NO_QUANTITIES
         taken: list[Quantities] = []

@@ -20,7 +20,7 @@ _FULL_SHARE = 0.001
 
 @contextmanager
 def collected_between_cycles() -> Iterator[Callable[[], None]]:
-    """Turn automatic collection off, and yield a function that collects what the last cycle left."""
+    """Turn automatic collection off, and yield a function that collects the garbage of the last cycle."""
     was_enabled = gc.isenabled()
     gc.disable()
     gc.collect()

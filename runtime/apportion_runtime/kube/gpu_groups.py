@@ -33,7 +33,7 @@ class GpuGroups:
 
     @property
     def lost(self) -> set[str]:
-        """The groups in use whose devices no reservation pod holds."""
+        """The groups in use whose devices have no reservation pod."""
         return self.in_use.keys() - self.reservations.keys() - self.reserved_elsewhere
 
 

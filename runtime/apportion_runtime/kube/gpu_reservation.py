@@ -93,7 +93,7 @@ def reservation_pod(
 
 
 def device_of(reservation: Manifest) -> str | None:
-    """Return the device that a reservation pod holds; None if it has not reported it."""
+    """Return the device of a reservation pod; None if the pod has not reported it."""
     annotations = reservation["metadata"].get("annotations") or {}
     return annotations.get(RESERVED_DEVICE_ANNOTATION) or None
 

@@ -23,7 +23,7 @@ class Quantity:
         return Quantity(self.nanos + other.nanos, self.is_binary if self.nanos else other.is_binary)
 
     def times(self, count: int) -> Quantity:
-        """Return a multiple of it."""
+        """Return a multiple of the quantity."""
         return Quantity(self.nanos * count, self.is_binary)
 
     @property

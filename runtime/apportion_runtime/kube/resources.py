@@ -15,7 +15,7 @@ VOLUME, VOLUME_CLAIM = "PersistentVolume", "PersistentVolumeClaim"
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind.
+    """A kind of object.
 
     Attributes:
         kind: Its name.

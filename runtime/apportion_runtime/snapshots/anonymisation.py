@@ -64,7 +64,7 @@ _WHOLE = frozenset(("PriorityClass", "Queue", "SchedulingShard"))
 
 
 def anonymised(objects: Iterable[Object]) -> list[dict[str, Any]]:
-    """Return the objects without what identifies an organisation, its people and its workloads.
+    """Return the objects without data that identifies an organisation, its people or its workloads.
 
     Objects of unknown kinds are left out, and so is the configuration of KAI's services.
     """

@@ -13,7 +13,7 @@ OBSERVED = ("apportion.dev", "ObservedWorkload")
 
 
 def is_observed(workload: Manifest) -> bool:
-    """Return whether a workload is one of a snapshot."""
+    """Return whether a workload comes from a snapshot."""
     return kind_of(workload) == OBSERVED
 
 

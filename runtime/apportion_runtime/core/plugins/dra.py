@@ -49,7 +49,7 @@ class Claims:
         self._devices_by_node: dict[int, list[Device]] = {}
 
     def allocation(self, namespace: str, name: str) -> Allocation | None:
-        """Return what a claim holds now."""
+        """Return the current allocation of a claim."""
         return self._allocated.get((namespace, name))
 
     def users(self, namespace: str, name: str) -> tuple[str, ...]:

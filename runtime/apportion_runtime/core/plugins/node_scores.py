@@ -69,5 +69,5 @@ def _add_sharing(total: Vector, task: Task, nodes: NodeTable, among: Indices) ->
 
 
 def free_of(nodes: NodeTable, among: Indices) -> Matrix:
-    """Return what is idle or being released on some nodes."""
+    """Return the idle and releasing resources of some nodes."""
     return nodes.rows(nodes.idle, among) + nodes.rows(nodes.releasing, among)

@@ -50,7 +50,7 @@ class _Requests(NamedTuple):
 
 
 class NumaZones:
-    """The zones of a session's nodes, and what is left in them."""
+    """The zones of a session's nodes, and their available resources."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -104,7 +104,7 @@ class NumaZones:
         )
 
     def available(self, i: int, zone: int, resource: str) -> float:
-        """Return what is left of a resource in a zone of a node."""
+        """Return the available amount of a resource in a zone of a node."""
         return float(self._zones[i].available[zone, self._session.resources.get(resource)])
 
     def add_scores(self, score: Vector, task: Task, nodes: Indices) -> Vector:
@@ -132,7 +132,7 @@ class NumaZones:
         return not self._aligns(task, i, _FILTERS) or self._solve(task, i) is not None
 
     def placement(self, task: Task, i: int) -> Placement:
-        """Return what the pod would hold in each zone of a node."""
+        """Return the resources that the pod would use in each zone of a node."""
         if not self._aligns(task, i):
             return ()
         drawn = self._solve(task, i)

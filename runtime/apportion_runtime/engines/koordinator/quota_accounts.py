@@ -71,7 +71,7 @@ class QuotaAccounts:
         return self.tree_of(quota).states[quota]
 
     def set_capacity(self, nodes: Iterable[tuple[Mapping[str, str], Amounts]]) -> None:
-        """Set what each tree divides: the allocatable resources of its nodes, by their labels.
+        """Set the capacity that each tree divides: the allocatable resources of its nodes, by their labels.
 
         A node counts whether or not it is ready or schedulable.
         """

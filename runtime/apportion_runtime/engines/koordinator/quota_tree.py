@@ -115,7 +115,7 @@ class QuotaTree:
             at = state.spec.parent
 
     def set_capacity(self, capacity: Amounts) -> None:
-        """Set what the quotas of the tree divide, without the usage of the default and system quotas."""
+        """Set the capacity that the tree divides, without the usage of the default and system quotas."""
         self._capacity = dict(capacity)
 
     def set_minimum(self, name: str, minimum: Amounts) -> None:
@@ -127,7 +127,7 @@ class QuotaTree:
 
     @property
     def total(self) -> dict[str, int]:
-        """What the quotas divide."""
+        """The total that the quotas divide."""
         found = dict(self._capacity)
         for name in self._own:
             for resource, amount in self.states[name].used.items():
@@ -186,7 +186,7 @@ class QuotaTree:
             parent = state
 
     def current_runtime(self, name: str) -> Mapping[str, int]:
-        """Return what the runtime quota of a quota would be after a refresh, which is not kept."""
+        """Return the runtime quota that a refresh would give a quota, without storing it."""
         before = [(state, state.scaled, state.runtime) for state in self.upward(name)]
         self.refresh(name)
         found = self.states[name].runtime

@@ -135,7 +135,7 @@ class Kueue(PlainEngine):
         return record
 
     def adopt(self, unit: WorkloadState) -> None:
-        """Manage a workload that was observed, with the quota that it holds."""
+        """Manage an observed workload, with the quota that it has reserved."""
         self.units[unit.key] = self._by_number[unit.number] = unit
         self.cluster_state.history.workloads[unit.number].queue = unit.queue
         if unit.holder is not None and unit.queue in self.configured.rules.queues:

@@ -120,7 +120,7 @@ def _assigned(assignment: PodSetAssignment, sets: dict[str, PodSet]) -> PodSet:
 
 
 def holder_of(workload: Workload, configured: Configured) -> Holder:
-    """Return the quota that a workload holds. Raises `ValueError` for an amount that cannot be read."""
+    """Return the quota reserved by a workload. Raises `ValueError` for an amount that cannot be read."""
     assert workload.admission is not None
     usage: dict[FlavorResource, int] = {}
     for assigned in workload.admission.pod_sets:

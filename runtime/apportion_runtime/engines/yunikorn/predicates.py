@@ -33,7 +33,7 @@ class Filtered:
         self._filters: dict[str, Filters] = {}
 
     def reset(self) -> None:
-        """Discard what depends on the pods of the nodes."""
+        """Discard results that depend on the pods of the nodes."""
         self._filters.clear()
 
     def fits(self, request: Allocation, node: Node) -> str | None:

@@ -98,7 +98,7 @@ class Queue:
             queue = queue.parent
 
     def headroom(self) -> Amounts | None:
-        """Return what may still be allocated within the maximum of the queue and its ancestors (getHeadRoom)."""
+        """Return the amounts that still fit within the maximum of the queue and its ancestors (getHeadRoom)."""
         above = None if self.parent is None else self.parent.headroom()
         if self.maximum is None:
             return above

@@ -30,7 +30,7 @@ class _Use:
 
 
 class UserLimits:
-    """The limits of a partition, and what each user uses.
+    """The limits of a partition, and the usage of each user.
 
     Args:
         limits: By the path of the queue, then by user.
@@ -41,7 +41,7 @@ class UserLimits:
         self._used: dict[tuple[str, str], _Use] = {}
 
     def headroom(self, user: str, queue: Queue) -> Amounts | None:
-        """Return what a user may still use in a queue; None is unlimited."""
+        """Return the amounts that a user may still use in a queue; None is unlimited."""
         found: Amounts | None = None
         for path, limit in self._of(user, queue):
             if not is_zero(limit.maximum):

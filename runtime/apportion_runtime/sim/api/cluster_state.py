@@ -40,7 +40,7 @@ class PodState:
 
 @dataclass(slots=True)
 class ClusterState:
-    """What the parts of a simulation share. `store` holds the API objects, `records` the scheduler core's view of them."""
+    """The shared state of a simulation. `store` has the API objects, `records` the scheduler core's view of them."""
 
     clock: Clock
     events: EventQueue

@@ -105,7 +105,7 @@ class Quotas:
             self._charged[_key(made)] = charges
 
     def release(self, kind: str, namespace: str, name: str) -> bool:
-        """Release what an object was charged; return whether it was charged."""
+        """Release the charge of an object; return whether it was charged."""
         charges = self._charged.pop((kind, namespace, name), ())
         for quota, asked in charges:
             for resource, amount in asked.items():

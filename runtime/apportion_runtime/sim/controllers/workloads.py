@@ -340,7 +340,7 @@ class Workloads:
             drop_group(self._cluster_state, running, group.name)
 
     def expire(self, number: int) -> None:
-        """Delete what was kept of a finished workload."""
+        """Delete the retained objects of a finished workload."""
         running = self.running.get(number)
         if running is not None and not running.outcome:
             self._finish(running, running.ended)

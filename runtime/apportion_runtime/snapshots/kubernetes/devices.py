@@ -223,7 +223,7 @@ class Claims:
 
 
 def allocation(written: Mapping[str, Any] | None) -> Allocation | None:
-    """Return the devices that a claim holds."""
+    """Return the devices allocated to a claim."""
     if written is None:
         return None
     results = (written.get("devices") or {}).get("results") or ()
