@@ -70,7 +70,7 @@ def connect(kubeconfig: str | None, context: str | None = None, n_writers: int =
         return Connection(configuration, n_writers)
     except HTTPError as wrong:
         server = configuration.host or "none"
-        raise Unreachable(f"kubeconfig {files}: the server of the cluster is not a URL ({server}): {wrong}") from None
+        raise Unreachable(f"kubeconfig {files}: the cluster's server is not a URL ({server}): {wrong}") from None
 
 
 def _check_context(files: str, context: str | None) -> None:

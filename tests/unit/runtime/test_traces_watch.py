@@ -131,7 +131,7 @@ def test_pods_with_different_requests_are_separate_jobs_and_reported() -> None:
     trace = _read(_event(_pod("w-0", 10, 20, metadata=_owned("Job"))), _event(small))
     assert [(job.name, job.cpu_milli) for job in trace.jobs] == [("vision-train", 2000), ("vision-train-2", 0)]
     assert trace.warnings == (
-        "1 group has pods with different requests; those with the same requests are one job, which starts independently",
+        "1 group has pods with different requests; pods with the same requests form one job, which starts independently",
     )
 
 
@@ -231,10 +231,10 @@ def test_placement_that_is_not_replayed_is_reported() -> None:
         ({"kind": "Job", "metadata": {"name": "j"}}, "the Job is neither a node nor a pod"),
         (
             _pod("a", 0, metadata=_owned("DaemonSet", "dcgm")),
-            "the pod belongs to the DaemonSet dcgm, which runs on its",
+            "the pod belongs to DaemonSet dcgm, which runs on its",
         ),
-        (_pod("a", 0, metadata={"annotations": {"gpu-memory": "2000"}}), "the pod requests GPU memory by gpu-memory"),
-        (_pod("a", 0, phase="Failed"), "the pod ended, but its end has no time"),
+        (_pod("a", 0, metadata={"annotations": {"gpu-memory": "2000"}}), "the pod requests GPU memory (gpu-memory)"),
+        (_pod("a", 0, phase="Failed"), "the pod ended at an unknown time"),
     ],
 )
 def test_valid_object_that_is_not_replayed_is_reported(made: dict[str, Any], said: str) -> None:
@@ -249,18 +249,18 @@ def test_valid_object_that_is_not_replayed_is_reported(made: dict[str, Any], sai
     [
         (
             _pod("a", 0, metadata={"creationTimestamp": None}),
-            "metadata.creationTimestamp of the pod is missing; set it",
+            "the pod has no metadata.creationTimestamp; set it",
         ),
         (
             _pod("a", 0, metadata={"creationTimestamp": "soon"}),
             "metadata.creationTimestamp `soon` is not a time such as 2026-11-21 08:00:00; correct metadata.",
         ),
-        (_pod("a", 0, spec={"containers": 3}), "the resources of the pod are invalid ("),
+        (_pod("a", 0, spec={"containers": 3}), "the pod's resources are invalid ("),
         (
             _pod("a", 0, metadata={"annotations": {"gpu-fraction": "much"}}),
             "gpu-fraction `much` is not a fraction of a device; correct the annotation",
         ),
-        (_node(allocatable={"cpu": "x"}), "status.allocatable of the node is invalid ("),
+        (_node(allocatable={"cpu": "x"}), "the node's status.allocatable is invalid ("),
     ],
 )
 def test_invalid_object_is_reported(made: dict[str, Any], said: str) -> None:
@@ -274,8 +274,8 @@ def test_interrupted_watch_is_reported() -> None:
     trace = _read(_event(_pod("b", 10)), {"type": "BOOKMARK", "object": {}}, _event(status, "ERROR"))
     (fault,) = trace.faults
     assert fault.text == (
-        "watch.json:3: the watch was interrupted: too old resource version: 1 (2); remove the event if the recording is "
-        "complete enough"
+        "watch.json:3: the watch was interrupted: too old resource version: 1 (2); remove the event if the rest of the "
+        "recording suffices"
     )
 
 
@@ -298,8 +298,8 @@ _CURE = "record the objects with kubectl get pods"
         ("", rf"watch\.json:1: the file has no watch event; {_CURE}"),
         ("\n[]", rf"watch\.json:2: the JSON document is neither a watch event nor a List; {_CURE}"),
         ('{"kind": "Pod"}', r"watch\.json:1: the JSON document is neither a watch event nor a List"),
-        ('{"type": "ADDED", "object": {}}', r"watch\.json:1: the object of the event has no kind and name"),
-        ('{"kind": "List", "items": [3]}', r"watch\.json:1: items of the List is not a list of objects; record"),
+        ('{"type": "ADDED", "object": {}}', r"watch\.json:1: the event's object has no kind or name"),
+        ('{"kind": "List", "items": [3]}', r"watch\.json:1: items of the List must be a list of objects; record"),
         ('{"type": "NEW", "object": {}}', r"watch\.json:1: the JSON document is neither"),
         (
             "NAME READY\na 1/1\n",

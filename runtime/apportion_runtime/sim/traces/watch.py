@@ -168,7 +168,7 @@ def _warnings(
     n_mixed = sum(len({pod.shape for _, pod in members}) > 1 for members in groups)
     if n_mixed:
         has = counted(n_mixed, "group has", "groups have")
-        yield f"{has} pods with different requests; those with the same requests are one job, which starts independently"
+        yield f"{has} pods with different requests; pods with the same requests form one job, which starts independently"
     n_left = sum(each.kind == "Node" and each.is_deleted for each in watched) - sum(
         n.leaves_s is not None for n in nodes
     )

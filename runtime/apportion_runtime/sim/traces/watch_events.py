@@ -58,11 +58,13 @@ def watched_objects(source: Source, skips: list[SkippedRow]) -> list[WatchedObje
     for line, kind, state in _events(source):
         if kind == _ERROR:
             reason = f"the watch was interrupted: {state.get('message') or state.get('reason') or 'unknown error'}"
-            skips.append(SkippedRow(source.file, line, reason, "remove the event if the recording is complete enough"))
+            skips.append(
+                SkippedRow(source.file, line, reason, "remove the event if the rest of the recording suffices")
+            )
             continue
         metadata = mapping(state, "metadata")
         if not metadata.get("name") or not state.get("kind"):
-            raise TraceError(source.file, line, "the object of the event has no kind and name", CURE)
+            raise TraceError(source.file, line, "the event's object has no kind or name", CURE)
         key = str(metadata.get("uid") or f"{state['kind']}/{metadata.get('namespace')}/{metadata['name']}")
         known = found.setdefault(key, WatchedObject(line, state))
         known.state, known.is_deleted = state, kind == _DELETED
@@ -103,5 +105,5 @@ def _events(source: Source) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
 def _items(source: Source, line: int, listed: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     items = listed.get("items")
     if not isinstance(items, list) or not all(isinstance(each, Mapping) for each in items):
-        raise TraceError(source.file, line, "items of the List is not a list of objects", CURE)
+        raise TraceError(source.file, line, "items of the List must be a list of objects", CURE)
     return items

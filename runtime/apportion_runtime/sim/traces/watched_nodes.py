@@ -18,10 +18,10 @@ def node_of(watched: WatchedObject, name: str) -> TraceNode:
     try:
         held = amounts(mapping(watched.state, "status", "allocatable"))
     except ValueError as wrong:
-        raise BadRow(f"status.allocatable of the node is invalid ({wrong})", "correct it") from None
+        raise BadRow(f"the node's status.allocatable is invalid ({wrong})", "correct it") from None
     joins_s = timestamp_of("metadata.creationTimestamp", str(watched.metadata.get("creationTimestamp") or ""))
     if joins_s is None:
-        raise BadRow("metadata.creationTimestamp of the node is missing", "set it")
+        raise BadRow("the node has no metadata.creationTimestamp", "set it")
     return TraceNode(
         name=name,
         cpu_milli=held.get("cpu", 0),

@@ -76,14 +76,12 @@ def pod_of(watched: WatchedObject, queue: str, priority: str) -> WatchedPod:
     """
     owner = next((o for o in mappings(watched.metadata, "ownerReferences") if o.get("controller")), {})
     if owner.get("kind") in _NODE_KINDS:
-        raise BadRow(
-            f"the pod belongs to the {owner['kind']} {owner.get('name')}, which runs on its node without a queue"
-        )
+        raise BadRow(f"the pod belongs to {owner['kind']} {owner.get('name')}, which runs on its node without a queue")
     spec = mapping(watched.state, "spec")
     group = _group(watched, owner)
     created_s = timestamp_of("metadata.creationTimestamp", str(watched.metadata.get("creationTimestamp") or ""))
     if created_s is None:
-        raise BadRow("metadata.creationTimestamp of the pod is missing", "set it")
+        raise BadRow("the pod has no metadata.creationTimestamp", "set it")
     started_s = _started_s(watched)
     ended_s, end = _end(watched, started_s)
     # Clocks of different machines may disagree by seconds.
@@ -128,7 +126,7 @@ def _shape(watched: WatchedObject, spec: Mapping[str, Any]) -> TraceJob:
     try:
         requests, limits = pod_requests(spec), pod_requests(spec, side="limits")
     except (ValueError, AttributeError, TypeError) as wrong:
-        raise BadRow(f"the resources of the pod are invalid ({wrong})", "correct them") from None
+        raise BadRow(f"the pod's resources are invalid ({wrong})", "correct them") from None
     gpus, gpu_milli = _gpus(watched, requests.get(GPU_RESOURCE, 0))
     memory_mib, disk_mib = math.ceil(requests.get("memory", 0) / MIB), math.ceil(requests.get(DISK, 0) / MIB)
     return TraceJob(
@@ -164,7 +162,7 @@ def _gpus(watched: WatchedObject, whole: int) -> tuple[int, int]:
     """Return the devices, and the thousandths of each: whole ones, or fractions by KAI's annotations."""
     annotations = mapping(watched.metadata, "annotations")
     if annotations.get(kai.GPU_MEMORY_ANNOTATION):
-        raise BadRow(f"the pod requests GPU memory by {kai.GPU_MEMORY_ANNOTATION}, which traces do not support")
+        raise BadRow(f"the pod requests GPU memory ({kai.GPU_MEMORY_ANNOTATION}), which traces do not support")
     fraction = annotations.get(kai.GPU_FRACTION_ANNOTATION)
     if not fraction:
         return whole, 1000
@@ -200,7 +198,7 @@ def _end(watched: WatchedObject, started_s: float | None) -> tuple[float | None,
     known = [_finished_s(watched) if phase in _ENDS else None, deleted_s, _changed_s(watched)]
     ended_s = next((at for at in known if at is not None), None)
     if ended_s is None:
-        raise BadRow("the pod ended, but its end has no time")
+        raise BadRow("the pod ended at an unknown time")
     return ended_s, end
 
 
