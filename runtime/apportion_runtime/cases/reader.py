@@ -56,7 +56,7 @@ _DEFAULT_PRIORITY = 100
 
 
 def settings_of(case: Case) -> Settings:
-    """Return how the engine is configured for a case."""
+    """Return the engine's settings for a case."""
     staleness = case.get("staleness_grace_seconds", 0.0)
     made = Settings(
         actions=tuple(case["actions"]),

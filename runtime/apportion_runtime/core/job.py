@@ -234,7 +234,7 @@ class Job:
 
     @property
     def is_stale(self) -> bool:
-        """Whether it runs with fewer pods than its minimum."""
+        """Whether the job runs with fewer pods than its minimum."""
         return not self.counts.get(SUCCEEDED) and self.n_active_used > 0 and not self.is_gang_satisfied
 
     def should_pipeline(self) -> bool:
@@ -248,7 +248,7 @@ class Job:
         return False
 
     def within_preemption_delay(self, now: float) -> bool:
-        """Return whether it is within its preemption delay."""
+        """Return whether the job is within its preemption delay."""
         delay = self.group.preemption_delay
         if delay is None or delay <= 0:
             return False

@@ -173,10 +173,10 @@ def exceeds(amount: float, bound: float) -> bool:
 
 
 def plus(left: Quantities, right: Quantities) -> Quantities:
-    """Add."""
+    """Return the sum."""
     return left[0] + right[0], left[1] + right[1], left[2] + right[2]
 
 
 def minus(left: Quantities, right: Quantities) -> Quantities:
-    """Subtract."""
+    """Return the difference."""
     return left[0] - right[0], left[1] - right[1], left[2] - right[2]

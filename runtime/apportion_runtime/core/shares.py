@@ -114,7 +114,7 @@ class QueueShare:
 
     @property
     def allocatable(self) -> list[float]:
-        """The amount that it may use: the quota or the fair share, whichever is larger, within the limit."""
+        """The amount that the queue may use: its quota or fair share, whichever is larger, within the limit."""
         if self._allocatable is None:
             self._allocatable = [
                 _allocatable(d, f, limit) for d, f, limit in zip(self.deserved, self.fair, self.limit, strict=True)
@@ -130,7 +130,7 @@ class QueueShare:
         return made
 
     def is_over_fair_share(self) -> bool:
-        """Return whether it uses more than its fair share of every resource."""
+        """Return whether the queue uses more than its fair share of every resource."""
         fair, used = self.fair, self.allocated
         return fair[0] < used[0] and fair[1] < used[1] and fair[2] < used[2]
 

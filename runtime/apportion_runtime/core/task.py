@@ -128,7 +128,7 @@ class Task:
         self.accepted_quantities = NO_QUANTITIES
 
     def to_allocate(self, *, real: bool) -> bool:
-        """Return whether it is to be placed: pending, or evicted by the current simulation."""
+        """Return whether the pod must be placed: pending, or evicted by the current simulation."""
         return self.status == PENDING or (not real and self.status == RELEASING and self.is_virtual)
 
     def __repr__(self) -> str:

@@ -67,7 +67,7 @@ class ClusterRecords:
         self._faults: list[Fault] = []
 
     def reset(self) -> None:
-        """Forget everything: a cycle was interrupted."""
+        """Discard all records: a cycle was interrupted."""
         self._readers = None
 
     def open(self, *, now: float, shard: str | None) -> tuple[Session, tuple[Fault, ...]]:

@@ -78,7 +78,7 @@ class Field:
     engine: str | None = None
 
     def fault(self, value: object) -> str | None:
-        """Return what the value must be instead, or None if it is valid."""
+        """Return the constraint that the value violates, or None if it is valid."""
         if not _has_type(value, self.type):
             return f"must be {'an' if self.type == 'integer' else 'a'} {self.type}"
         if self.choices and value not in self.choices:
@@ -94,7 +94,7 @@ class Field:
         return None
 
     def schema(self, default: object) -> dict[str, Any]:
-        """Return its JSON Schema."""
+        """Return the field's JSON Schema."""
         made: dict[str, Any] = {"description": self.meaning, "type": self.type}
         if default is not None:
             made["default"] = default

@@ -15,7 +15,7 @@ _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 def times(amount: Amounts, count: int) -> dict[str, int]:
-    """Return a multiple."""
+    """Return a multiple of amounts."""
     return {name: value * count for name, value in amount.items()}
 
 
@@ -25,7 +25,7 @@ def minus(amount: Amounts, other: Amounts) -> dict[str, int]:
 
 
 def at_least(amount: Amounts, other: Amounts) -> dict[str, int]:
-    """Return the larger of both, in each resource."""
+    """Return the larger amount of each resource."""
     return {name: max(amount.get(name, 0), other.get(name, 0)) for name in {**amount, **other}}
 
 

@@ -101,7 +101,7 @@ class Engine(Protocol):
         ...
 
     def starts_together(self, running: Running) -> bool:
-        """Return whether it places either the minimum of each of a workload's groups together, or nothing."""
+        """Return whether the engine places either the minimum of each of a workload's groups together, or nothing."""
         ...
 
     def regroup(self, running: Running, made: Manifest) -> None:

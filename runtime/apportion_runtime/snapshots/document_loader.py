@@ -54,7 +54,7 @@ class LocatedObject(NamedTuple):
 
 
 def load(sources: Sequence[Source]) -> tuple[list[LocatedObject], list[Fault]]:
-    """Return every object of some texts, and the faults of those that could not be read."""
+    """Return every object of some texts, and the faults of unreadable ones."""
     objects: list[LocatedObject] = []
     faults: list[Fault] = []
     for number, source in enumerate(sources):

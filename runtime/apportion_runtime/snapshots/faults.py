@@ -19,7 +19,7 @@ class ObjectLocation:
     path: Path = ()
 
     def at(self, *path: str | int) -> ObjectLocation:
-        """Return the place of a value in the same object."""
+        """Return the location of a value in the same object."""
         return ObjectLocation(self.source, self.document, self.item, path)
 
 

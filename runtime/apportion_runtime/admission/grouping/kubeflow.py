@@ -64,7 +64,7 @@ def group_mpi(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) 
 
 
 def n_pods(owner: Manifest) -> int:
-    """Return how many pods a job has in all its roles.
+    """Return the number of pods of a job in all its roles.
 
     Raises:
         GroupingError: If a role is missing, or has none.

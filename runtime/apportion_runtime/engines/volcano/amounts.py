@@ -16,12 +16,12 @@ _PLAIN = (CPU, MEMORY)
 
 
 def plus(left: Amounts, right: Amounts) -> dict[str, int]:
-    """Add."""
+    """Return the sum."""
     return {name: left.get(name, 0) + right.get(name, 0) for name in dict.fromkeys((*left, *right))}
 
 
 def minus(left: Amounts, right: Amounts) -> dict[str, int]:
-    """Subtract; results may be negative."""
+    """Return the difference, which may be negative."""
     return {name: left.get(name, 0) - right.get(name, 0) for name in dict.fromkeys((*left, *right))}
 
 
@@ -31,7 +31,7 @@ def exceeding(left: Amounts, right: Amounts) -> dict[str, int]:
 
 
 def largest(left: Amounts, right: Amounts) -> dict[str, int]:
-    """Return the larger of both in each resource."""
+    """Return the larger amount of each resource."""
     return {name: max(left.get(name, 0), right.get(name, 0)) for name in dict.fromkeys((*left, *right))}
 
 

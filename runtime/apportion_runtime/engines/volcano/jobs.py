@@ -269,7 +269,7 @@ class Job:
         return all(placed[role] >= least.get(role, 0) for role in self.failed_roles)
 
     def is_starving(self, by: str) -> bool:
-        """Return whether it is starving, by a plugin's definition."""
+        """Return whether the job is starving, by a plugin's definition."""
         n_has = self.n_waiting + self.n_ready
         return n_has < (self.least if by == "gang" else len(self.tasks) + self.group.n_succeeded)
 

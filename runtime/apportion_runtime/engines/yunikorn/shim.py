@@ -89,7 +89,7 @@ class Shim:
         self._classes: Mapping[str, Manifest] = {made["metadata"]["name"]: made for made in classes}
 
     def submission_of(self, uid: str) -> Submission | None:
-        """Return the application of a pod that was submitted, or waits to be."""
+        """Return the submitted or waiting application of a pod."""
         return self._submission_of.get(uid)
 
     def queue_of(self, made: Manifest) -> str:

@@ -9,7 +9,7 @@ from apportion_runtime.sim.controllers.running_workload import ALL, Running
 
 
 class WorkRate:
-    """Recomputes the rate whenever a pod begins or stops working."""
+    """Recomputes the work rate whenever a pod begins or stops working."""
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
