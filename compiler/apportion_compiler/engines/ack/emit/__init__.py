@@ -99,8 +99,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "tree nodes can reference only another product's ResourceFlavors (attribute resourceflavors), and ACK does not "
-        "publish their schema; a taint on the pool has the same effect",
+        "tree nodes can reference only ResourceFlavors of another product (attribute resourceflavors), whose schema ACK "
+        "does not publish; taint the pools instead",
         "remove `pools`, and taint the pool so that only permitted workloads run there",
     ),
     Feature.NAMESPACES: Native(f"{_NODE}.namespaces"),

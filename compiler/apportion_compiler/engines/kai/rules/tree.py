@@ -80,7 +80,7 @@ def _place(
             f"metadata.labels[{NODE_POOL_LABEL}]", "Invalid",
             f"parent `{parent}` belongs to {_named(theirs)}, but the queue belongs to "
             f"{_named(held.partition)}, so KAI drops {lost}",
-            f"set the same {NODE_POOL_LABEL} label on both",
+            f"set the same {NODE_POOL_LABEL} label on both queues",
         )  # fmt: skip
 
 

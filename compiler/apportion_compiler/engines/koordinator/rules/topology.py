@@ -116,7 +116,7 @@ def _placed(quota: Quota, context: _Site) -> Iterator[Verdict]:
         yield quota.rejected(_PARENT_FIELD, "NotFound", message, "create the parent first, or use an existing parent")
         return
     if parent is not None and _is_below_itself(quota, context):
-        message = f"{quota.name} is its own ancestor, so its parent can never be created first"
+        message = f"{quota.name} is its own ancestor, so its parent cannot be created first"
         yield quota.rejected(_PARENT_FIELD, "Invalid", message, "use a different parent")
         return
     is_parent = parent.is_parent if parent is not None else root is not None and root.is_parent

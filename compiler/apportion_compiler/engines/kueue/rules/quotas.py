@@ -71,7 +71,7 @@ def _quotas(
     if len(resources) != len(covered):
         yield about.rejected(
             f"{path}.resources", "Invalid", "flavors must have the same number of resources as the coveredResources",
-            f"set one quota for each of {', '.join(covered)}, in this order",
+            f"set one quota for each resource, in this order: {', '.join(covered)}",
         )  # fmt: skip
     for place, (quota, name) in enumerate(zip(resources, covered, strict=False)):
         at = f"{path}.resources[{place}]"
