@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @contextmanager
@@ -21,7 +21,10 @@ def set_on_termination(ended: Event) -> Iterator[None]:
     """Set an event when the process is asked to end, while the block runs. Must be called from the main thread."""
     reader, writer = socket.socketpair()
     writer.settimeout(0)
-    former = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
+    # Under `nohup`, the process outlives its terminal.
+    outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    handled = [number for number in _SIGNALS if number != signal.SIGHUP or not outlives]
+    former = {number: signal.signal(number, lambda *_: None) for number in handled}
     former_descriptor = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     thread = Thread(target=_set, args=(reader, ended), name="termination-signals", daemon=True)
     thread.start()

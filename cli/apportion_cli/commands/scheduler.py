@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -128,6 +129,7 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: An
     from apportion_runtime.snapshots.decision_log import DecisionLogError
 
     given = {attribute: value for attribute, value in flags.items() if value is not None}
+    _check(given)
     try:
         file = None if config is None else ConfigurationFile(config, given)
     except ConfigurationError as wrong:
@@ -167,6 +169,19 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: An
         raise PreconditionError(f"cannot listen on port {chosen.port}: {failed.strerror}") from None
 
 
+def _check(given: Mapping[str, object]) -> None:
+    """Raise a usage error for an option with a value that the configuration document may not have either."""
+    from apportion_runtime.kube.configuration import FIELDS
+
+    options = {one.name: one.opts[0] for one in click.get_current_context().command.params}
+    for field in FIELDS:
+        value = given.get(field.attribute)
+        fault = None if value is None else field.fault(value)
+        if fault is not None:
+            shown = value if str(value) else "empty"
+            raise click.UsageError(f"{options[field.attribute]} {fault}, not {shown}")
+
+
 def _write_monitoring(directory: Path) -> None:
     packaged = files("apportion_runtime.kube").joinpath("monitoring")
     for source, name in _MONITORING.items():
@@ -185,9 +200,7 @@ def _election(connection: Connection, chosen: SchedulerConfiguration) -> LeaderE
 
     if chosen.lease is None:
         return None
-    namespace, slash, name = chosen.lease.partition("/")
-    if not (namespace and slash and name):
-        raise click.UsageError(f"--lease must be NAMESPACE/NAME, not {chosen.lease}")
+    namespace, _, name = chosen.lease.partition("/")
     if chosen.dry_run:
         return None
     timing = LeaseTiming(chosen.lease_duration_s, chosen.renew_deadline_s, chosen.retry_period_s)

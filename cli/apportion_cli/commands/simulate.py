@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -156,6 +157,9 @@ def simulate(
         for output in outputs or (Output("text"),):
             deliver(console, output, _rendered(session, output, console))
         return code
+    log = next(filter(_is_decision_log, snapshots), None)
+    if log is not None:
+        raise click.UsageError(f"{log} is a decision log: pass the cycle with --record N")
     inputs = read_cluster(snapshots, now=now, shard=shard)
     settings = _with_actions(inputs.settings, actions)
     code = inputs.show(console, fail_on)
@@ -168,6 +172,17 @@ def simulate(
 
 
 with_snapshot_command(simulate, "kai", "| apportion simulate --cycle -")
+
+
+def _is_decision_log(path: str) -> bool:
+    from apportion_runtime.snapshots.decision_log import cycle_number
+
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with contextlib.suppress(OSError), file.open(encoding="utf-8", errors="replace") as lines:
+        return cycle_number(lines.readline(100)) is not None
+    return False
 
 
 def _replayed(

@@ -48,7 +48,7 @@ class ConfigurationFile:
             warn(f"{wrong}; keeping the previous configuration")
             return self.current
         later = ", ".join(restart_fields(self._started, self.current))
-        say(f"reloaded {self._path}{f'; {later} take effect after a restart' if later else ''}")
+        say(f"reloaded {self._path}{f'; restart to apply {later}' if later else ''}")
         return self.current
 
     def _text(self) -> str:

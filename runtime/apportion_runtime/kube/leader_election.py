@@ -105,6 +105,19 @@ class LeaderElection:
         """Whether this scheduler may write."""
         return self.write_time_s > 0
 
+    @property
+    def other_holder(self) -> str | None:
+        """The identity of another scheduler that may lead, as the lease was read last; None if there is none."""
+        observed = self._observed
+        if observed is None or not self._is_held_by_another():
+            return None
+        return str(_spec(observed)["holderIdentity"])
+
+    @property
+    def lease(self) -> str:
+        """The namespace and name of the lease."""
+        return f"{self._metadata['namespace']}/{self._metadata['name']}"
+
     def start(self) -> None:
         """Start the thread that acquires and renews the lease."""
         self._thread = threading.Thread(target=self._renew, name="leader-election", daemon=True)

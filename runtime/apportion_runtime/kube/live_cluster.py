@@ -162,7 +162,8 @@ class LiveCluster(CachedCluster):
             },
             "type": "Warning" if is_warning else "Normal",
             "reason": reason,
-            "message": message[:_MESSAGE_LENGTH],
+            # `kubectl get events` shows only the first line.
+            "message": " ".join(message.split("\n"))[:_MESSAGE_LENGTH],
             "source": {"component": _COMPONENT},
             "firstTimestamp": at,
             "lastTimestamp": at,

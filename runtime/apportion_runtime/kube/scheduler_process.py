@@ -219,6 +219,7 @@ class _Loop:
     earliest_s: float = -math.inf
     next_cycle_s: float = -math.inf
     decisions: frozenset[str] = frozenset()
+    waits_for: str | None = None
 
     def run(self) -> None:
         while not self.ended.is_set():
@@ -317,6 +318,9 @@ class _Loop:
             self.counters.metrics.show(None)
         if is_leader != was:
             self.log.decision("became the leader" if is_leader else "lost leadership")
+        former, self.waits_for = self.waits_for, None if self.election is None else self.election.other_holder
+        if self.election is not None and self.waits_for not in (None, former):
+            self.log.decision(f"waiting for lease {self.election.lease}, held by {self.waits_for}")
         fault = None if self.election is None else self.election.fault
         if fault is not None:
             self.log.warning(f"cannot acquire or renew the lease: {fault}")

@@ -279,4 +279,4 @@ def _instead(wrong: str, known: Iterable[str]) -> str:
     near = get_close_matches(wrong, names, n=1)
     if near:
         return f"did you mean `{near[0]}`?"
-    return f"use an existing name: {',  '.join(sorted(names)[:5])}" if names else "include the referenced objects"
+    return f"use an existing name: {', '.join(sorted(names)[:5])}" if names else "include the referenced objects"

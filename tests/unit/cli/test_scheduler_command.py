@@ -87,6 +87,22 @@ def test_invalid_configuration_is_one_sentence(run: Run, tmp_path: Path, text: s
     assert said in told.err
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--lease", "apportion", "--lease must be NAMESPACE/NAME, not apportion"),
+        ("--lease", "Foo/bar_", "--lease must be NAMESPACE/NAME, not Foo/bar_"),
+        ("--name", "", "--name must be a valid object name: use lower-case letters, digits, - and ., not empty"),
+        ("--shard", "A B", "--shard must be a valid object name: use lower-case letters, digits, - and ., not A B"),
+        ("--decision-log", "", "--decision-log must be a file name, not empty"),
+    ],
+)
+def test_invalid_value_of_an_option_is_a_usage_error(run: Run, option: str, value: str, said: str) -> None:
+    told = run("scheduler", option, value)
+    assert told.code == 2
+    assert said in " ".join(told.err.split())
+
+
 def test_options_take_precedence_over_the_configuration(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "scheduler.yaml"
     file.write_text("apiVersion: apportion.dev/v1\nkind: SchedulerConfiguration\nkubeconfig: /of-the-document\n")

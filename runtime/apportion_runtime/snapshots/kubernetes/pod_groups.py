@@ -58,6 +58,8 @@ class PodGroupReader:
         self._aliases = aliases
         self._engine = engine
         self._faults = faults
+        self._unknown: set[str] = set()
+        """The priority classes that do not exist and were reported."""
 
     def read(self, groups: Sequence[Object]) -> tuple[PodGroup, ...]:
         """Return the pod groups to schedule. The engine identifies them by name, without the namespace."""
@@ -112,9 +114,13 @@ class PodGroupReader:
     def _priority(self, group: Object, name: str | None) -> int:
         if name in self._priorities:
             return self._priorities[name]
-        if name is not None:
-            message = f"priority class `{name}` does not exist; the pod group's priority defaults to {self._default}"
-            hint = "include the priority classes: kubectl get priorityclasses -o json"
+        if name is not None and name not in self._unknown:
+            # Once, not for each of its pod groups.
+            self._unknown.add(name)
+            message = (
+                f"priority class `{name}` does not exist; the priority of its pod groups defaults to {self._default}"
+            )
+            hint = f"create the class, or add it to the export: kubectl get priorityclass {name} -o json"
             place = group.place.at("spec", "priorityClassName")
             self._faults.append(Fault(UNKNOWN_CLASS, group.address, message, hint, place))
         return self._default

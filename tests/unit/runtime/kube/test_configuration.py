@@ -221,7 +221,7 @@ def test_changes_that_need_a_restart_are_named(tmp_path: Path) -> None:
     watched = _Watched(path)
     path.write_text(HEAD + "port: 1\nshard: a\ncyclePeriodSeconds: 2\n")
     watched.reload()
-    assert watched.lines == [f"reloaded {path}; shard, port take effect after a restart"]
+    assert watched.lines == [f"reloaded {path}; restart to apply shard, port"]
 
 
 def test_running_scheduler_applies_changed_cycle_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

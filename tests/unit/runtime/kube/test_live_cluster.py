@@ -127,6 +127,12 @@ def test_eviction_api_uses_grace_period_of_pod(live: Live) -> None:
     assert found is None or "deletionTimestamp" in found["metadata"]
 
 
+def test_event_has_one_line(live: Live) -> None:
+    live.cluster.record(_pod(live), "Unschedulable", "OverLimit.\nthe queue has reached its limit.")
+    (sent,) = live.server.written("POST", "/events")
+    assert sent.body["message"] == "OverLimit. the queue has reached its limit."
+
+
 def test_eviction_refused_by_budget_is_not_retried(live: Live) -> None:
     live.server.answer = lambda sent: BUDGET if sent.path.endswith("/eviction") else None
     with pytest.raises(Refused, match="violate the pod's disruption budget") as refused:

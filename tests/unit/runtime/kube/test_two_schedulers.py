@@ -76,6 +76,10 @@ def test_stopped_scheduler_releases_lease_immediately() -> None:
             until(lambda: "one became the leader" in log, log)
             stack.enter_context(_scheduler(connect("two"), "two", log, long))
             until(lambda: "two initial list of cluster objects complete" in log, log)
+            until(lambda: any(line.startswith("two waiting for lease ") for line in log), log)
+            assert [line for line in log if "waiting for lease" in line] == [
+                "two waiting for lease system/scheduler, held by one"
+            ]
         stopped_s = time.monotonic()
         until(lambda: "two became the leader" in log, log)
         assert time.monotonic() - stopped_s < long.lease_s
