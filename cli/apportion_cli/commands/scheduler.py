@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from apportion_cli.console import current
+from apportion_cli.console import Console, current
 from apportion_cli.errors import PreconditionError
 from apportion_cli.kubernetes_client import require_kubernetes_client
 from apportion_cli.settings import variable
@@ -22,6 +24,7 @@ from apportion_cli.verbosity import console_options
 
 if TYPE_CHECKING:
     from apportion_runtime.kube.configuration import SchedulerConfiguration
+    from apportion_runtime.kube.configuration_file import ConfigurationFile
     from apportion_runtime.kube.connection import Connection
     from apportion_runtime.kube.leader_election import LeaderElection
 
@@ -98,8 +101,22 @@ _MONITORING = {
     type=click.Path(file_okay=False, path_type=Path),
     help="Write the Grafana dashboard and the Prometheus alert rules to a directory, and exit.",
 )
+@click.option(
+    "--write-manifests",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the objects that run the scheduler in a cluster, with --image, to a directory, and exit.",
+)
+@click.option("--image", metavar="IMAGE", help="Image of the scheduler for --write-manifests, by digest.")
 @console_options
-def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: Any) -> None:
+def scheduler(
+    *,
+    config: Path | None,
+    write_monitoring: Path | None,
+    write_manifests: Path | None,
+    image: str | None,
+    **flags: Any,
+) -> None:
     """Run the packaged scheduler, which makes the same queue, gang and fair-share decisions as KAI Scheduler.
 
     It reads the objects that `apportion compile` writes for KAI, and replaces KAI's scheduler, binder and pod grouper.
@@ -114,19 +131,14 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: An
     if write_monitoring is not None:
         _write_monitoring(write_monitoring)
         return
-    require_kubernetes_client()
+    if (write_manifests is None) != (image is None):
+        raise click.UsageError("--write-manifests and --image must be given together")
+    if write_manifests is None:
+        require_kubernetes_client()
 
     from apportion_runtime.kube.configuration import FIELDS, SchedulerConfiguration, engine_fault
     from apportion_runtime.kube.configuration_document import ConfigurationError
     from apportion_runtime.kube.configuration_file import ConfigurationFile
-    from apportion_runtime.kube.connection import connect
-    from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
-    from apportion_runtime.kube.definitions import MissingDefinitions
-    from apportion_runtime.kube.errors import Unreachable
-    from apportion_runtime.kube.http_server import Counters, served
-    from apportion_runtime.kube.log import json_line
-    from apportion_runtime.kube.scheduler_process import options_of, run
-    from apportion_runtime.snapshots.decision_log import DecisionLogError
 
     given = {attribute: value for attribute, value in flags.items() if value is not None}
     _check(given)
@@ -142,18 +154,38 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: An
     misplaced = engine_fault(chosen.engine, changed)
     if misplaced is not None:
         raise PreconditionError(misplaced[1])
-    console, ended, is_json = current(), Event(), chosen.log_format == "json"
+    if write_manifests is not None and image is not None:
+        from apportion_cli.scheduler_manifests import write_manifests as write
 
-    def say(text: str) -> None:
-        if not console.quiet:
-            console.err(text if is_json else f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}")
+        write(write_manifests, image, chosen)
+        return
+    _run(chosen, file)
 
+
+def _run(chosen: SchedulerConfiguration, file: ConfigurationFile | None) -> None:
+    """Run the scheduler until the process is asked to end."""
+    from apportion_runtime.kube.connection import connect
+    from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
+    from apportion_runtime.kube.definitions import MissingDefinitions
+    from apportion_runtime.kube.errors import Unreachable
+    from apportion_runtime.kube.http_server import Counters, served
+    from apportion_runtime.kube.log import json_line
+    from apportion_runtime.kube.scheduler_process import options_of, run
+    from apportion_runtime.snapshots.decision_log import DecisionLogError
+
+    ended, is_json = Event(), chosen.log_format == "json"
+    say = log_lines(current(), is_json=is_json)
     counters = Counters()
     try:
         decisions = None if chosen.decision_log is None else DecisionLogWriter(Path(chosen.decision_log))
         connection = connect(chosen.kubeconfig, chosen.context, chosen.write_concurrency)
         election = _election(connection, chosen)
-        with set_on_termination(ended), served(chosen.port, counters) as port:
+        with ExitStack() as stack:
+            stack.enter_context(set_on_termination(ended))
+            try:
+                port = stack.enter_context(served(chosen.port, counters))
+            except OSError as failed:
+                raise PreconditionError(f"cannot listen on port {chosen.port}: {failed.strerror}") from None
             line = f"listening on port {port}"
             say(json_line("info", line) if is_json else line)
             run(
@@ -165,8 +197,18 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: An
         raise PreconditionError(str(missing), hint=missing.installation) from None
     except Unreachable as unreachable:
         raise PreconditionError(str(unreachable)) from None
-    except OSError as failed:
-        raise PreconditionError(f"cannot listen on port {chosen.port}: {failed.strerror}") from None
+
+
+def log_lines(console: Console, *, is_json: bool) -> Callable[[str], None]:
+    """Return a function that writes a line to the log, unless the disk of the log is full."""
+
+    def say(text: str) -> None:
+        # A scheduler that cannot write its log schedules nevertheless.
+        with contextlib.suppress(PreconditionError):
+            if not console.quiet:
+                console.err(text if is_json else f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}")
+
+    return say
 
 
 def _check(given: Mapping[str, object]) -> None:

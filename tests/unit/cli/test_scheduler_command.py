@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable
@@ -12,6 +13,11 @@ from typing import Any
 
 import pytest
 import yaml
+
+from apportion_cli.commands.scheduler import log_lines
+from apportion_cli.console import Console
+from apportion_cli.errors import PreconditionError
+from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 
 Run = Callable[..., Any]
 
@@ -41,6 +47,34 @@ def test_dashboard_and_alert_rules_are_written_without_the_client(
     assert told.out.splitlines() == [f"wrote {tmp_path / 'monitoring' / name}" for name in names]
     assert json.loads((tmp_path / "monitoring" / names[0]).read_text())["title"] == "Apportion scheduler"
     assert yaml.safe_load((tmp_path / "monitoring" / names[1]).read_text())["groups"]
+
+
+def test_objects_of_the_scheduler_are_written_without_the_client(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "kubernetes", None)
+    told = run("scheduler", "--write-manifests", tmp_path, "--image", "one@sha256:2", "--engine", "ack")
+    assert (told.code, told.out) == (0, f"wrote {tmp_path / 'apportion-scheduler.yaml'}\n")
+    written = list(yaml.safe_load_all((tmp_path / "apportion-scheduler.yaml").read_text()))
+    assert written == list(scheduler_objects(SchedulerDeployment("one@sha256:2", engine="ack")))
+
+
+@pytest.mark.parametrize("option", ["--write-manifests", "--image"])
+def test_objects_of_the_scheduler_require_a_directory_and_an_image(run: Run, option: str) -> None:
+    told = run("scheduler", option, "one")
+    assert told.code == 2
+    assert "--write-manifests and --image must be given together" in told.err
+
+
+def test_full_disk_of_the_log_does_not_stop_the_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        with pytest.raises(PreconditionError, match="No space left on device"):
+            Console().err("bound")
+        log_lines(Console(), is_json=False)("bound")
+        monkeypatch.undo()
+        with contextlib.suppress(OSError):
+            full.close()
 
 
 def test_missing_definitions_name_the_command_that_installs_them(run: Run, tmp_path: Path) -> None:
