@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.unit.review.kueue_flavor_objects import START, objects_of
+from tests.unit.review.kueue_flavor_objects import API, START, objects_of
 
 from apportion_runtime.engines.kueue.model import MODEL
 from apportion_runtime.sim.api.object_store import Change
@@ -17,8 +17,15 @@ Decision = list[Any]
 """Second, what, workload, and the pod sets with their flavors, or the reason and the preemptor."""
 
 _Object = dict[str, Any]
-_ROOM = {"nvidia.com/gpu": "100000", "cpu": "100000", "memory": "100Ti", "pods": "100000"}
+_ROOM = {
+    "nvidia.com/gpu": "100000",
+    "cpu": "100000",
+    "memory": "100Ti",
+    "pods": "100000",
+    "example.com/license": "100000",
+}
 _TAINT = {"effect": "NoSchedule", "value": "true"}
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _REASON = re.compile(r"(\w+): ")
 
 
@@ -26,15 +33,31 @@ def configuration_of(cluster: Mapping[str, Any]) -> Iterator[_Object]:
     """Yield the objects of a described cluster without its workloads."""
     for made in objects_of({**cluster, "workloads": {}}):
         if made["kind"] == "ResourceFlavor":
-            name = made["metadata"]["name"]
-            labels, taint = cluster.get("labels", {}).get(name), cluster.get("taints", {}).get(name)
-            taints = [{**_TAINT, "key": taint}] if taint else None
-            spec = {key: value for key, value in (("nodeLabels", labels), ("nodeTaints", taints)) if value}
-            yield {**made, "spec": spec}
+            yield {**made, "spec": dict(_flavor_fields(cluster, made["metadata"]["name"]))}
         elif made["kind"] == "Configuration":
             yield {**made, "metadata": {"name": "configuration"}}
+        elif made["kind"] == "ClusterQueue":
+            selected = cluster["queues"][made["metadata"]["name"]].get("selects", {})
+            selector = {"matchLabels": selected} if selected else {}
+            yield {**made, "spec": {**made["spec"], "namespaceSelector": selector}}
         else:
             yield made
+    for name, queue in cluster.get("locals", {}).items():
+        metadata = {"name": name, "namespace": name}
+        yield {"apiVersion": API, "kind": "LocalQueue", "metadata": metadata, "spec": {"clusterQueue": queue}}
+    for name, labels in cluster.get("namespaces", {}).items():
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def _flavor_fields(cluster: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a flavor that are set."""
+    if labels := cluster.get("labels", {}).get(name):
+        yield "nodeLabels", labels
+    if taint := cluster.get("taints", {}).get(name):
+        effect = cluster.get("effects", {}).get(name, _TAINT["effect"])
+        yield "nodeTaints", [{**_TAINT, "key": taint, "effect": effect}]
+    if tolerated := cluster.get("tolerations", {}).get(name):
+        yield "tolerations", [{"key": tolerated, "operator": "Exists"}]
 
 
 def template_of(pods: Mapping[str, Any]) -> _Object:
@@ -44,6 +67,12 @@ def template_of(pods: Mapping[str, Any]) -> _Object:
     spec["containers"] = [{"name": "main", "image": "i", "resources": {"requests": requests, "limits": requests}}]
     if "selector" in pods:
         spec["nodeSelector"] = pods["selector"]
+    if "affinity" in pods:
+        terms = [
+            {"matchExpressions": [dict(zip(("key", "operator", "values"), each, strict=True)) for each in term]}
+            for term in pods["affinity"]
+        ]
+        spec["affinity"] = {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}
     if "tolerates" in pods:
         spec["tolerations"] = [{"key": key, "operator": "Exists"} for key in pods["tolerates"]]
     return {"spec": spec}
@@ -76,7 +105,11 @@ def job_of(name: str, said: Mapping[str, Any]) -> _Object:
 
 
 def _pools(cluster: Mapping[str, Any]) -> Iterator[Pool]:
-    """Yield a node with room for everything for each flavor, so that only quota decides."""
+    """Yield nodes with room for everything, of each flavor or as described, so that only quota decides."""
+    for number, labels in enumerate(cluster.get("nodes", ())):
+        yield Pool(f"node-{number}", NodeShape(labels, _ROOM), 1, 1, 1)
+    if "nodes" in cluster:
+        return
     for flavor in cluster["flavors"]:
         labels, taint = cluster.get("labels", {}).get(flavor, {}), cluster.get("taints", {}).get(flavor)
         taints = ({**_TAINT, "key": taint},) if taint else ()

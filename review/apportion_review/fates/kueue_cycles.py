@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_review.fates.kueue_workloads import KueueCluster
@@ -62,8 +63,7 @@ def evictions(cluster: KueueCluster, strategies: Sequence[str] | None, now: floa
         return known or pending_of(cluster.held[holder.key], holder.queue, cluster.configured)
 
     def refuses(workload: Pending, queue: Queue) -> str:
-        labels = {_NAME_LABEL: workload.namespace, **cluster.namespaces.get(workload.namespace, {})}
-        return "" if selects(queue.selector, labels) else "namespace is not selected"
+        return "" if _selects(cluster, queue, workload) else "namespace is not selected"
 
     n_compared = cycle = 0
     repetition = Repetition()
@@ -79,13 +79,21 @@ def evictions(cluster: KueueCluster, strategies: Sequence[str] | None, now: floa
     return Evictions(run.found, is_complete=False)
 
 
+def _selects(cluster: KueueCluster, queue: Queue, workload: Pending) -> bool:
+    labels = {_NAME_LABEL: workload.namespace, **cluster.namespaces.get(workload.namespace, {})}
+    return selects(queue.selector, labels)
+
+
 class _Run:
     """The state of a cluster between two cycles."""
 
     def __init__(self, cluster: KueueCluster) -> None:
         holding = [holder for holder in cluster.holders.values() if holder.queue in cluster.scheduled]
         self.holders = QuotaHolders(cluster.scheduled.values(), cluster.cohorts, holding)
-        self.queues = {name: PendingQueue(queue.strategy) for name, queue in cluster.scheduled.items()}
+        self.queues = {
+            name: PendingQueue(queue.strategy, partial(_selects, cluster, queue))
+            for name, queue in cluster.scheduled.items()
+        }
         self.found: dict[str, Eviction] = {}
         self._gone: dict[str, Holder] = {}
 

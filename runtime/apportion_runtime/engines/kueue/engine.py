@@ -68,8 +68,9 @@ class Kueue(PlainEngine):
         self.pod_workloads = PodWorkloads(self, self._jobs)
         self.units: dict[str, WorkloadState] = {}
         self._by_number: dict[int, WorkloadState] = {}
-        self.pending = PendingQueues(cluster_state, self.configured.rules.queues.values(), lambda: self.parents)
-        self.holders = QuotaHolders(self.configured.rules.queues.values(), self.configured.rules.cohorts)
+        queues = self.configured.rules.queues.values()
+        self.pending = PendingQueues(cluster_state, queues, lambda: self.parents, self._selects)
+        self.holders = QuotaHolders(queues, self.configured.rules.cohorts)
         self.has_changed = True
         self._is_changing_job = False
         self._profiles = known_profiles(cluster_state.store.list(KIND))
@@ -218,9 +219,10 @@ class Kueue(PlainEngine):
     def _refusal(self, workload: Pending, queue: Queue) -> str:
         if queue.inactive_because:
             return f"ClusterQueue {queue.name} is inactive: {queue.inactive_because}"
-        if not selects(queue.selector, self._jobs.labels_of(workload.namespace)):
-            return "Workload namespace doesn't match ClusterQueue selector"
-        return ""
+        return "" if self._selects(queue, workload) else "Workload namespace doesn't match ClusterQueue selector"
+
+    def _selects(self, queue: Queue, workload: Pending) -> bool:
+        return selects(queue.selector, self._jobs.labels_of(workload.namespace))
 
     def _apply(self, entry: Entry) -> bool:
         """Carry out the decision about a head; return whether it changed anything, or the head is inadmissible now."""

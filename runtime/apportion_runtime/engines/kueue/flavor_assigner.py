@@ -59,6 +59,8 @@ class Assignment:
     Attributes:
         flavors: By pod set and resource. A pod set without an assignment is omitted.
         usage: The total usage.
+        requested: The usage for which preemption makes room: without the number of pods, which Kueue leaves out
+            (Assignment.TotalRequestsFor).
         borrowing: The largest borrowing distance; 0 without borrowing.
         message: Why it does not fit, if it does not.
         pod_sets: The pod sets of the workload, with reduced counts under partial admission.
@@ -66,6 +68,7 @@ class Assignment:
 
     flavors: dict[str, dict[str, str]] = field(default_factory=dict)
     usage: dict[FlavorResource, int] = field(default_factory=dict)
+    requested: dict[FlavorResource, int] = field(default_factory=dict)
     contested: set[FlavorResource] = field(default_factory=set)
     mode: Mode = Mode.FIT
     borrowing: int = 0
@@ -135,6 +138,8 @@ class FlavorAssigner:
         for resource, each in given.items():
             fr = (each.flavor, resource)
             made.usage[fr] = made.usage.get(fr, 0) + requests[resource]
+            if amount := pod_set.requests.get(resource, 0):
+                made.requested[fr] = made.requested.get(fr, 0) + amount
             made.borrowing = max(made.borrowing, each.borrowing)
             made.next_flavor[pod_set.name, resource] = each.next_flavor
             if each.mode is not Mode.FIT:

@@ -6,6 +6,7 @@ Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/queue/cluster_queue.go and inad
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -33,10 +34,12 @@ class PendingQueue:
     """A ClusterQueue. `queue_inadmissible` requeues inadmissible workloads, except those in backoff.
 
     Attributes:
-        strategy: With StrictFIFO, the head is never inadmissible.
+        strategy: With StrictFIFO, the head is never inadmissible, unless the queue does not select its namespace.
+        selects: Returns whether the queue selects the namespace of a workload; others stay inadmissible.
     """
 
     strategy: str = BEST_EFFORT
+    selects: Callable[[Pending], bool] = lambda workload: True
     _active: dict[str, Pending] = field(default_factory=dict)
     _heap: list[tuple[int, float, str, str]] = field(default_factory=list)
     _inadmissible: dict[str, Pending] = field(default_factory=dict)
@@ -106,7 +109,11 @@ class PendingQueue:
     def queue_inadmissible(self, now: float) -> bool:
         """Requeue the inadmissible workloads, and return whether there are any."""
         self._no_fit_shapes.clear()
-        ready = [key for key in self._inadmissible if self._not_before.get(key, now) <= now]
+        ready = [
+            key
+            for key, workload in self._inadmissible.items()
+            if self._not_before.get(key, now) <= now and self.selects(workload)
+        ]
         for key in ready:
             self._not_before.pop(key, None)
             self._activate(self._inadmissible.pop(key))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from apportion_runtime.engines.kueue.pending_queue import PendingQueue
 from apportion_runtime.engines.kueue.records import Pending, Queue
@@ -30,12 +31,19 @@ class PendingQueues:
         cluster_state: The cluster, which runs a cycle once a queue changes.
         queues: The ClusterQueues.
         parents: Returns the hierarchy as it is configured at that time.
+        selects: Returns whether a queue selects the namespace of a workload.
     """
 
-    def __init__(self, cluster_state: ClusterState, queues: Iterable[Queue], parents: Callable[[], Parents]) -> None:
+    def __init__(
+        self,
+        cluster_state: ClusterState,
+        queues: Iterable[Queue],
+        parents: Callable[[], Parents],
+        selects: Callable[[Queue, Pending], bool],
+    ) -> None:
         self._cluster_state = cluster_state
         self._parents = parents
-        self._queues = {queue.name: PendingQueue(queue.strategy) for queue in queues}
+        self._queues = {queue.name: PendingQueue(queue.strategy, partial(selects, queue)) for queue in queues}
         self._freed: list[str] = []
 
     def __contains__(self, queue: str) -> bool:

@@ -99,7 +99,7 @@ def run_cycle(
         entry = Entry(workload)
         why = refuses(workload, rules.queues[workload.queue])
         if why:
-            entry.outcome, entry.message = Outcome.REFUSED, why
+            entry.outcome, entry.why, entry.message = Outcome.REFUSED, RequeueReason.NAMESPACE, why
             refused.append(entry)
             continue
         _nominate(rules, situation, entry)
@@ -149,7 +149,7 @@ def _nominate(rules: Rules, situation: PreemptionSnapshot, entry: Entry) -> None
         assignment = assigner.assign(asking)
         if not Mode.NO_FIT < assignment.mode < Mode.FIT:
             return assignment, []
-        return assignment, targets_for(assignment.usage, assignment.contested)
+        return assignment, targets_for(assignment.requested, assignment.contested)
 
     found = attempt(workload)
     if not _helps(found):
@@ -234,7 +234,9 @@ def _kept_for(ledger: UsageTree, queue: Queue, assignment: Assignment) -> dict[F
 
 def _ordered(rules: Rules, situation: PreemptionSnapshot, entries: list[Entry]) -> Iterator[Entry]:
     if rules.strategies is None:
-        yield from sorted(entries, key=lambda entry: (entry.assignment.borrowing, *_importance(entry)))
+        # Kueue leaves equal heads in the random order of a map; here, that is the order of their queues' names.
+        by_queue = sorted(entries, key=lambda entry: entry.workload.queue)
+        yield from sorted(by_queue, key=lambda entry: (entry.assignment.borrowing, *_importance(entry)))
         return
     left = {entry.workload.queue: entry for entry in entries}
     usage, ledger = situation.ledger.usage, situation.ledger
@@ -256,9 +258,8 @@ def _ordered(rules: Rules, situation: PreemptionSnapshot, entries: list[Entry]) 
                     shares[root][entry.workload.key] = dict(_shares(ledger, entry))
 
 
-def _importance(entry: Entry) -> tuple[int, float, str]:
-    workload = entry.workload
-    return -workload.priority, workload.ordered_at, workload.key
+def _importance(entry: Entry) -> tuple[int, float]:
+    return -entry.workload.priority, entry.workload.ordered_at
 
 
 def _winner(ledger: UsageTree, first: str, left: Mapping[str, Entry], shares: _SharesOfRoot) -> Entry:
@@ -297,4 +298,5 @@ def _best_below(ledger: UsageTree, cohort: str, left: Mapping[str, Entry], share
         borrows, share = shares[entry.workload.key][cohort]
         return borrows, rank(share), _importance(entry)
 
+    # Of equal candidates, that of a child cohort precedes those of the cohort's own queues (runTournament).
     return min(candidates, key=key, default=None)

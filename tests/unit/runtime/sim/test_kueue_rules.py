@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apportion_api.kueue.names import ANY, LOWER_PRIORITY, STRICT
+from apportion_api.kueue.names import ANY, BEST_EFFORT, LOWER_PRIORITY, STRICT
 from apportion_api.kueue.objects import FlavorQuotas, Fungibility, Preemption, ResourceFlavor, ResourceGroup
 from apportion_runtime.engines.kueue.flavor_assigner import amount_text, mismatch
 from apportion_runtime.engines.kueue.pending_queue import PendingQueue, RequeueReason
@@ -99,6 +99,27 @@ def test_strict_fifo_waits_for_its_head() -> None:
     again = waiting.pop()
     assert again is not None
     assert again.key == "head"
+
+
+@pytest.mark.parametrize("strategy", [BEST_EFFORT, STRICT])
+def test_workloads_of_other_namespaces_do_not_block_a_queue(strategy: str) -> None:
+    waiting = PendingQueue(strategy, lambda workload: workload.key != "foreign")
+    waiting.push(_pending("foreign", ordered_at=0.0, shape="s"), now=0.0)
+    waiting.push(_pending("next", ordered_at=1.0, shape="s"), now=1.0)
+    head = waiting.pop()
+    assert head is not None
+    waiting.requeue(head, RequeueReason.NAMESPACE)
+    assert not waiting.queue_inadmissible(2.0)
+    following = waiting.pop()
+    assert following is not None
+    assert following.key == "next"
+
+
+def test_refused_head_leaves_the_queue() -> None:
+    rules = _rules(_queue())
+    situation = QuotaHolders(rules.queues.values(), rules.cohorts, ()).situation(0.0)
+    (entry,) = run_cycle(rules, [_pending("w")], situation, refuses=lambda workload, queue: "not selected")
+    assert (entry.outcome, entry.why) == (Outcome.REFUSED, RequeueReason.NAMESPACE)
 
 
 def test_backoff_is_not_interrupted() -> None:
@@ -212,3 +233,26 @@ def test_reclaim_ignores_priority() -> None:
 )
 def test_quantities_match_kubernetes(resource: str, amount: int, text: str) -> None:
     assert amount_text(resource, amount) == text
+
+
+def test_preemption_makes_no_room_for_the_number_of_pods() -> None:
+    """Kueue nominates targets without the `pods` of the workload (Assignment.TotalRequestsFor)."""
+    quotas = {("a", _GPU): Quota(4), ("a", "pods"): Quota(1)}
+    groups = (ResourceGroup((_GPU, "pods"), (FlavorQuotas("a"),)),)
+    queue = Queue("q", groups=groups, quotas=quotas, preemption=Preemption(within_queue=LOWER_PRIORITY))
+    held = [
+        Holder(key, "q", {("a", _GPU): gpus, ("a", "pods"): pods}, uid=key, reserved_at=at)
+        for key, gpus, pods, at in (("many", 1, 1, 0.0), ("large", 2, 0, 1.0))
+    ]
+    (entry,) = _decide(_rules(queue), [_pending("w", gpus=2, priority=1)], held)
+    assert [target.holder.key for target in entry.targets] == ["large"]
+    assert entry.outcome is Outcome.SKIPPED
+
+
+def test_equal_workloads_of_a_child_cohort_come_first() -> None:
+    above, below = cohort_name("c"), cohort_name("d")
+    cohorts = [Node(above, None, {("a", _GPU): Quota(1)}, is_cohort=True), Node(below, above, {}, is_cohort=True)]
+    queues = [_queue(name, {"a": Quota(0)}, cohort=cohort) for name, cohort in (("p", "c"), ("q", "d"))]
+    heads = [_pending("of-cohort", "p", ordered_at=0.0), _pending("of-child", "q", ordered_at=0.0)]
+    entries = _decide(_rules(*queues, cohorts=cohorts, strategies=STRATEGIES), heads)
+    assert [entry.workload.key for entry in entries] == ["of-child", "of-cohort"]
