@@ -51,7 +51,7 @@ class Claim:
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether it has reached its request or limit."""
+        """Whether the claim has reached its request or limit."""
         return self.request <= self.share or (self.limit != UNLIMITED and self.limit <= self.share)
 
 

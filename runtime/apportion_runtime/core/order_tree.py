@@ -85,7 +85,7 @@ class SavedQueue(NamedTuple):
 
 
 class SavedOrder(NamedTuple):
-    """The saved state of an order, as far as it changed since."""
+    """The saved state of an order: the parts that have changed since."""
 
     roots: list[OrderedQueue]
     queues: dict[str, OrderedQueue]

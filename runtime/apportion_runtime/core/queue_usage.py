@@ -52,7 +52,7 @@ NumberedFractions = tuple[int, tuple[Fraction, ...]]
 
 
 def job_usage(job: Job, device_memory: int | None) -> JobUsage:
-    """Return what a job counts for in its queue.
+    """Return a job's usage in its queue.
 
     Args:
         job: The job.

@@ -135,7 +135,7 @@ class QueueShare:
         return fair[0] < used[0] and fair[1] < used[1] and fair[2] < used[2]
 
     def fits_deserved(self, request: Quantities) -> bool:
-        """Return whether its allocation with a further request stays within its quota, in every resource."""
+        """Return whether the queue's allocation with a further request stays within its quota, in every resource."""
         used, quota = self.allocated, self.deserved
         return not (
             exceeds(used[0] + request[0], quota[0])

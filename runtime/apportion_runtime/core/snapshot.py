@@ -164,7 +164,7 @@ class Claim:
 
     @property
     def asks_gpus(self) -> bool:
-        """Whether it requests a class that the engine counts as GPUs, by its name."""
+        """Whether the claim requests a class that the engine counts as GPUs, by its name."""
         return any(request.exactly and "gpu" in request.device_class.lower() for request in self.requests)
 
 

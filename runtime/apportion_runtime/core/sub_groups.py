@@ -125,7 +125,7 @@ class SubGroupSet:
 
     @property
     def is_flat(self) -> bool:
-        """Whether it is a single pod set without a topology constraint."""
+        """Whether the set is a single pod set without a topology constraint."""
         if self.groups or len(self.sets) != 1:
             return False
         return self.constraint is None and self.sets[0].constraint is None

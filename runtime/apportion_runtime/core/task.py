@@ -119,7 +119,7 @@ class Task:
 
     @property
     def shares_gpu(self) -> bool:
-        """Whether it requests a fraction of a device."""
+        """Whether the pod requests a fraction of a device."""
         return self.kind in (FRACTION, BY_MEMORY)
 
     def clear_charge(self) -> None:

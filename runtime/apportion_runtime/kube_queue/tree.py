@@ -52,7 +52,7 @@ class Quota:
         return not any(self.minimum.values())
 
     def holds_to_min(self, amount: Amounts, used: Amounts) -> bool:
-        """Return whether its usage plus an amount is within its guarantee.
+        """Return whether the quota's usage plus an amount is within its guarantee.
 
         A resource without `min` and `max` does not count; one with `max` only has no guarantee.
         """

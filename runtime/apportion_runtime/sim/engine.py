@@ -69,7 +69,7 @@ class Engine(Protocol):
         ...
 
     def handlers(self) -> Handlers:
-        """Return the handlers of its own event kinds."""
+        """Return the handlers of the engine's own event kinds."""
         ...
 
     def run_cycle(self) -> None:

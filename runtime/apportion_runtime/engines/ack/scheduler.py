@@ -54,7 +54,7 @@ class Gang:
 
     @property
     def is_single(self) -> bool:
-        """Whether it is a single pod, or pods without a gang minimum."""
+        """Whether the gang is a single pod, or pods without a gang minimum."""
         return self.minimum <= 1
 
     @property

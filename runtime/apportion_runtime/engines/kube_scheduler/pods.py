@@ -56,7 +56,7 @@ class PodFacts:
 
     @property
     def is_best_effort(self) -> bool:
-        """Whether it requests no resources."""
+        """Whether the pod requests no resources."""
         return not any(self.request.get(name) for name in self.request if name in (CPU, MEMORY) or is_scalar(name))
 
 

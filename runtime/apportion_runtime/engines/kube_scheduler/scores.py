@@ -117,7 +117,7 @@ def balance_score(pod: PodFacts, node: NodeState, resources: Mapping[str, int]) 
 
 
 def evenness(parts: Sequence[float]) -> int:
-    """Return how equal fractions are, from 0 to 100."""
+    """Return the evenness of fractions, from 0 to 100."""
     deviation = 0.0
     if len(parts) == 2:
         deviation = abs((parts[0] - parts[1]) / 2)

@@ -78,7 +78,7 @@ class Assignment:
 
     @property
     def fits(self) -> bool:
-        """Whether it fits without preemption."""
+        """Whether the workload fits without preemption."""
         return self.mode is Mode.FIT
 
 

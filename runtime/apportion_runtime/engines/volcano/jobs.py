@@ -96,11 +96,11 @@ class Task:
 
     @property
     def is_best_effort(self) -> bool:
-        """Whether it has no requests (best effort)."""
+        """Whether the pod has no requests (best effort)."""
         return not any(self.pod.request.values())
 
     def is_before(self, other: Task) -> bool:
-        """Return whether it comes first: by priority, the number in its name if both have one, age, and id.
+        """Return whether the pod comes first: by priority, the number in its name if both have one, age, and id.
 
         Source: pkg/scheduler/plugins/priority (TaskOrderFn), pkg/controllers/job/helpers (CompareTask).
         """
@@ -239,7 +239,7 @@ class Job:
 
     @property
     def is_valid(self) -> bool:
-        """Whether it has at least the gang minimum of pods, and that of each role."""
+        """Whether the job has at least the gang minimum of pods, and that of each role."""
         n_alive = self.counts[Status.PENDING] + self.counts[Status.PIPELINED] + self.n_holding
         return n_alive + self.group.n_succeeded >= self.least and self._has_each_role(
             lambda task: task.status not in (Status.GATED, Status.RELEASING)

@@ -28,7 +28,7 @@ class GroupAffinity:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it names no group."""
+        """Whether the affinity names no group."""
         return not (self.required or self.preferred or self.anti_required or self.anti_preferred)
 
     def allows(self, group: str) -> bool:

@@ -337,7 +337,7 @@ class Application:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is completed or has failed: it is no longer in its queue."""
+        """Whether the application is completed or has failed: it is no longer in its queue."""
         return self.phase in (Phase.COMPLETED, Phase.FAILED)
 
 

@@ -62,7 +62,7 @@ class Node:
         return fits(self.available, request.amounts)
 
     def reservation_score(self, amounts: Amounts) -> float:
-        """Return how much more than a request is free; the node with the smallest score is reserved.
+        """Return the free resources beyond a request; the node with the smallest score is reserved.
 
         YuniKorn calls FitInScore with its sides exchanged: it measures what is left, instead of what is lacking.
         """

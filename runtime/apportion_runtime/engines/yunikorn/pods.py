@@ -125,7 +125,7 @@ def _task_group(written: object) -> TaskGroup:
 
 
 def gang_style_of(made: Manifest) -> GangStyle:
-    """Return how a pod's gang treats placeholders that are not used in time."""
+    """Return the treatment of a gang's placeholders that are not used in time."""
     timeout, style = PLACEHOLDER_TIMEOUT_S, SOFT
     for part in (annotations_of(made).get(names.SCHEDULING_PARAMETERS_ANNOTATION) or "").split(" "):
         key, _, value = part.partition("=")

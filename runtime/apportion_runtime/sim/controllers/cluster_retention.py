@@ -21,7 +21,7 @@ class ClusterExpires(EngineEvent):
 
 
 def retention_s(workload: Manifest) -> float:
-    """Return how long a workload's pods are kept after it finishes."""
+    """Return the time for which a workload's pods are kept after it finishes."""
     if kind_of(workload) != ("ray.io", "RayJob") or not nested(workload, "spec", "shutdownAfterJobFinishes"):
         return 0.0
     seconds = nested(workload, "spec", "ttlSecondsAfterFinished")

@@ -29,22 +29,22 @@ class WatchedObject:
 
     @property
     def kind(self) -> str:
-        """Its kind."""
+        """The object's kind."""
         return str(self.state.get("kind"))
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Its metadata."""
+        """The object's metadata."""
         return mapping(self.state, "metadata")
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The object's name."""
         return str(self.metadata["name"])
 
     @property
     def namespace(self) -> str:
-        """Its namespace; empty for nodes."""
+        """The object's namespace; empty for nodes."""
         return str(self.metadata.get("namespace") or "")
 
 

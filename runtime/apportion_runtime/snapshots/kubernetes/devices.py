@@ -38,7 +38,7 @@ class _DeviceFacts(NamedTuple):
 
 
 def dra_gpus(slices: Sequence[Object]) -> dict[str, int]:
-    """Return how many devices of GPU drivers the slices of each node list."""
+    """Return the number of GPU devices that the slices of each node list."""
     counts: dict[str, int] = {}
     for made in slices:
         node = made.spec.get("nodeName")
