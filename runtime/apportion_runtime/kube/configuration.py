@@ -304,7 +304,7 @@ def engine_fault(engine: str, attributes: Iterable[str]) -> tuple[Field, str] | 
         if field.attribute in given and field.engine not in (None, engine):
             return (
                 field,
-                f"{field.path} applies only to engine: {field.engine}: remove it, or set engine: {field.engine}",
+                f"{field.path} applies only to `engine: {field.engine}`: remove it, or set `engine: {field.engine}`",
             )
     return None
 

@@ -84,7 +84,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
         [
             "cannot reclaim from other queues: b uses 1 GPU and requests 1 more GPU; its fair share is 1 GPU",
             "nothing to preempt in queue b: no lower-priority preemptible job is running",
-            "no node fits pod j-0: of 2 nodes, 2 lack GPUs",
+            "pod j-0 does not fit on any node: of 2 nodes, 2 lack GPUs",
         ],
     ),
     "others within their fair share": (
@@ -92,7 +92,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
         [
             "nothing to reclaim from other queues: b within its fair share",
             "nothing to preempt in queue a: no lower-priority preemptible job is running",
-            "no node fits pod j-0: of 1 node, 1 lacks GPUs",
+            "pod j-0 does not fit on any node: of 1 node, 1 lacks GPUs",
         ],
     ),
     "minimum runtime": (
@@ -104,7 +104,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
         [
             "nothing to reclaim from other queues: 1 job still within the minimum runtime",
             "nothing to preempt in queue a: no lower-priority preemptible job is running",
-            "no node fits pod j-0: of 1 node, 1 lacks GPUs",
+            "pod j-0 does not fit on any node: of 1 node, 1 lacks GPUs",
         ],
     ),
     "preemption delay": (
@@ -115,7 +115,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
         ),
         [
             "its preemption delay of 1h0m0s ends in 50m0s; until then, it cannot evict other jobs",
-            "no node fits pod j-0: of 1 node, 1 lacks GPUs",
+            "pod j-0 does not fit on any node: of 1 node, 1 lacks GPUs",
         ],
     ),
     "more than any node has": (
@@ -137,7 +137,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("j", "q", gpus=4, pod={"node_affinity": H100})],
         ),
         [
-            ("no node fits pod j-0: of 1,224 nodes, 1,200 lack GPUs (1,200 even when empty), 20 do not match the pod's node "
+            ("pod j-0 does not fit on any node: of 1,224 nodes, 1,200 lack GPUs (1,200 even when empty), 20 do not match the pod's node "
             "selector or node affinity, 3 are cordoned or not ready, 1 has a taint that the pod does not tolerate")
         ],
     ),
@@ -150,12 +150,12 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
         [
             "nothing to reclaim from other queues: no job is running in another queue",
             NO_LOWER,
-            "no node fits pod j-0: of 3 nodes, 1 lacks CPU, 1 lacks memory, 1 runs the maximum number of pods",
+            "pod j-0 does not fit on any node: of 3 nodes, 1 lacks CPU, 1 lacks memory, 1 runs the maximum number of pods",
             ],
     ),
     "gang": (
         lambda: run(hosts(3), [queue("q")], [job("j", "q", 4)], actions=("allocate",)),
-        ["no node fits pod j-3 (3 of 4 pods can be placed): of 3 nodes, 3 lack GPUs"],
+        ["pod j-3 does not fit on any node (3 of 4 pods can be placed): of 3 nodes, 3 lack GPUs"],
     ),
     "pods beside it": (
         lambda: run(
@@ -164,7 +164,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("j", "q", 3, pod={"anti_affinity": ALONE, "labels": {"app": "x"}})],
             actions=("allocate",),
         ),
-        ["no node fits pod j-2 (2 of 3 pods can be placed): of 2 nodes, 2 do not match the pod's anti-affinity rules"],
+        ["pod j-2 does not fit on any node (2 of 3 pods can be placed): of 2 nodes, 2 do not match the pod's anti-affinity rules"],
     ),
     "topology": (
         lambda: run(
@@ -188,7 +188,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
         [
             "nothing to reclaim from other queues: no job is running in another queue",
             NO_LOWER,
-            "no node fits pod j-0: of 2 nodes, 2 lack GPUs",
+            "pod j-0 does not fit on any node: of 2 nodes, 2 lack GPUs",
             "consolidation found no solution: 2 GPUs requested, 2 GPUs free in total but fragmented across nodes",
         ],
     ),
@@ -225,7 +225,7 @@ def test_reasons_are_numbered_and_wrapped() -> None:
         "job team/j in queue a: 1 pending",
         "  1. nothing to reclaim from other queues: b within its fair share",
         "  2. nothing to preempt in queue a: no lower-priority preemptible job is running",
-        "  3. no node fits pod j-0: of 1 node, 1 lacks GPUs",
+        "  3. pod j-0 does not fit on any node: of 1 node, 1 lacks GPUs",
     ]
 
 
@@ -241,7 +241,7 @@ def test_json_has_kinds_texts_and_numbers() -> None:
     (reason,) = document(why_pending(session, session.jobs["j"]))["reasons"]
     assert reason == {
         "kind": "no-node",
-        "text": "no node fits pod j-3 (3 of 4 pods can be placed): of 3 nodes, 3 lack GPUs",
+        "text": "pod j-3 does not fit on any node (3 of 4 pods can be placed): of 3 nodes, 3 lack GPUs",
         "pod": "j-3",
         "part": "default",
         "n_placed": 3,

@@ -101,7 +101,7 @@ class NoNode:
         """The reason as a sentence."""
         part = f" of sub-group {self.part}" if self.part not in ("", "default") else ""
         gang = f" ({self.n_placed} of {self.n_needed} pods{part} can be placed)" if self.n_needed > 1 else ""
-        return f"no node fits pod {self.pod}{gang}: {self.nodes.text}"
+        return f"pod {self.pod} does not fit on any node{gang}: {self.nodes.text}"
 
 
 @dataclass(frozen=True, slots=True)

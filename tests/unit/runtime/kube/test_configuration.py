@@ -86,11 +86,11 @@ FAULTS = [
     (HEAD + "engine: volcano\n", "f:3: engine must be kai or ack, not volcano"),
     (
         HEAD + "shard: a\nengine: ack\n",
-        "f:3: shard applies only to engine: kai: remove it, or set engine: kai",
+        "f:3: shard applies only to `engine: kai`: remove it, or set `engine: kai`",
     ),
     (
         HEAD + "jobQueue:\n  requeueSeconds: 300\n",
-        "f:4: jobQueue.requeueSeconds applies only to engine: ack: remove it, or set engine: ack",
+        "f:4: jobQueue.requeueSeconds applies only to `engine: ack`: remove it, or set `engine: ack`",
     ),
     (HEAD + "interval: 1\n", "f:3: interval is unknown: remove it, or use one of apiVersion, kind, engine, "),
     (
