@@ -155,6 +155,6 @@ def _plan(compilation: Compilation, target: Target, former: AppliedState) -> tup
 def several_updates(remaining: int, environment: str) -> str:
     """Return the message for a change that requires more than one update."""
     return (
-        f"this change requires {remaining + 1} consecutive updates, because the engine rejects it as a single update; "
-        f"nothing was changed: run `apportion up {environment}`, which applies the updates in order"
+        f"the engine rejects this change as a single update, so it requires {remaining + 1} consecutive updates; nothing "
+        f"was changed: run `apportion up {environment}` to apply them in order"
     )

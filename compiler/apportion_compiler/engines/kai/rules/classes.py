@@ -35,6 +35,6 @@ def class_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
         )  # fmt: skip
     if cls.preemption_policy == "Never":
         yield about.ignored(
-            "preemptionPolicy", "NotSupported", "KAI ignores preemptionPolicy: workloads of this class preempt others",
+            "preemptionPolicy", "NotSupported", "in KAI, workloads with this class preempt others regardless of preemptionPolicy",
             "remove preemptionPolicy, and lower the class's value",
         )  # fmt: skip
