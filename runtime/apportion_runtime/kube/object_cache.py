@@ -379,9 +379,21 @@ class ObjectCache:
                 self._assumptions.end(key)
             return self._store.drop(kind, key) is not None
         before = self._store.of(kind).get(key)
+        if before is not None and _is_older(one, before):
+            # The cache has the result of a later own write.
+            self._own_writes.is_own((kind, key), one)
+            return False
         after = self._assumptions.applied(key, one) if kind == POD else one
         self._store.put(kind, key, after)
         is_own = self._own_writes.is_own((kind, key), one)
         if is_own or not is_relevant(kind, before, after):
             return False
         return not self._own_writes.defers((kind, key), before, after)
+
+
+def _is_older(one: Manifest, other: Manifest) -> bool:
+    """Return whether an object is an earlier version of another one."""
+    metadata, versions = one["metadata"], [each["metadata"].get("resourceVersion") for each in (one, other)]
+    if metadata.get("uid") != other["metadata"].get("uid") or None in versions:
+        return False
+    return int(versions[0]) < int(versions[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -297,3 +297,27 @@ def test_namespace_of_two_quotas_is_reported() -> None:
         until(lambda: released(server) == {"a"}, log)
     said = "namespace video is listed in root/algorithm/video, root/algorithm/text; jobs without a label count toward root/algorithm/text"
     assert f"warning: ElasticQuotaTree kube-system/elasticquotatree: {said}" in log
+
+
+class Late(ApiServer):
+    """Its watch of jobs is behind: each event is late."""
+
+    def events(self, plural: str, after: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        for event in super().events(plural, after):
+            time.sleep(0.5 if plural == "jobs" else 0)
+            yield event
+
+
+def test_late_event_of_an_own_write_does_not_undo_the_next_one() -> None:
+    """The annotation of the job and its release are two writes; the first is delivered after the second is known."""
+    server, log = Late(), list[str]()
+    server.add(TREE, job("a", 12), job("b", 12))
+    with admitting(server, log):
+        until(lambda: released(server) == {"a"}, log)
+        for number in range(20):
+            # Each starts a cycle.
+            name = {"metadata": {"name": f"class-{number}"}, "value": number}
+            server.add({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **name})
+            time.sleep(0.1)
+    assert events(server, "Requeued") == []
+    assert released(server) == {"a"}
