@@ -30,7 +30,7 @@ from apportion_runtime.kube_queue import jobs
 from apportion_runtime.kube_queue.job_queue import Unit
 from apportion_runtime.kube_queue.job_queues import Dequeued, JobQueues
 from apportion_runtime.kube_queue.job_queues import Refused as QuotaRefusal
-from apportion_runtime.kube_queue.queue_units import unit_object
+from apportion_runtime.kube_queue.queue_units import unit_object, unit_patch
 from apportion_runtime.kube_queue.timestamps import stamp
 from apportion_runtime.snapshots.faults import UNREADABLE, Fault
 
@@ -151,6 +151,7 @@ class JobAdmission:
         due = [number for number in state.unwritten if ("enqueue", number) not in waits]
         annotated: list[tuple[int, Future[Manifest]]] = []
         created: list[tuple[int, Future[Manifest]]] = []
+        updated: list[tuple[int, Future[Manifest]]] = []
         for number in due:
             del state.unwritten[number]
             queue, job = queues.queue_of(number), state.manifests[number]
@@ -161,9 +162,13 @@ class JobAdmission:
                 patch = jobs.enqueueing(self._stamp(now)).patch(job)
                 write = partial(self.cluster.merge, kind, *key, patch)
                 annotated.append((number, self.pool.submit(Priority.GROUP, write)))
-            if self.cluster.get(UNIT, unit.namespace, unit.name) is None:
+            made = self.cluster.get(UNIT, unit.namespace, unit.name)
+            if made is None:
                 made = unit_object(job, unit, queue.settings.name)
                 created.append((number, self.pool.submit(Priority.GROUP, partial(self.cluster.create, made))))
+            elif (change := unit_patch(made, unit, queue.settings.name)) is not None:
+                write = partial(self.cluster.merge, UNIT, unit.namespace, unit.name, change)
+                updated.append((number, self.pool.submit(Priority.GROUP, write)))
         for number, annotation in annotated:
             if self._outcome(_shown(state.jobs[number]), annotation, result):
                 # Nothing else has changed: the patch was of this version.
@@ -176,6 +181,9 @@ class JobAdmission:
                 assert queue is not None
                 self._record(state.manifests[number], "Enqueued", queues.place(queue.units[number], now))
             else:
+                state.unwritten[number] = None
+        for number, update in updated:
+            if not self._outcome(_shown(state.jobs[number]), update, result):
                 state.unwritten[number] = None
         for number in due:
             if number in state.unwritten:

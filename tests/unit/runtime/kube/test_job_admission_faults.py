@@ -85,6 +85,22 @@ def test_job_that_grows_before_its_release_is_decided_on_again() -> None:
     assert released(server) == set()
 
 
+def test_queue_unit_follows_the_job_while_it_waits() -> None:
+    server, log = ApiServer(), list[str]()
+    server.add(TREE, queue("video", "root/algorithm/video"), job("held", 12), job("a", 12), _special())
+    with admitting(server, log):
+        until(lambda: UNITS.format("video", "a") in server.held, log)
+        grown = {"spec": {"parallelism": 2}, "metadata": {"annotations": {"kube-queue/queue-name": "special"}}}
+        change(server, A, partial(merged, patch=grown))
+        until(lambda: unit(server, "a")["spec"]["queue"] == "special", log)
+        assert unit(server, "a")["spec"]["resource"] == {"cpu": "24000m"}
+        n_sent = len(server.written("PATCH", "/queueunits/a"))
+        change(server, A, partial(merged, patch={"metadata": {"labels": {"other": "1"}}}))
+        server.add(job("probe", 1))
+        until(lambda: "probe" in released(server), log)
+        assert len(server.written("PATCH", "/queueunits/a")) == n_sent
+
+
 def test_rejected_release_is_reported_to_the_job_and_repeated_ever_less_often() -> None:
     server, log = ApiServer(), list[str]()
     server.answer = lambda sent: Rejection(422, "not on Fridays") if is_release(sent) else None
