@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from apportion_cli.trace_names import TraceNames, UsedNames
+
 if TYPE_CHECKING:
     from apportion_runtime.sim.traces.records import Source, Trace
-
-
-@dataclass(frozen=True, slots=True)
-class TraceNames:
-    """The names of the cluster for those of a trace; docs/traces.md has the keys of each format.
-
-    Attributes:
-        queues: Queues, such as by QoS class or account.
-        priorities: Priority classes.
-        models: GPU models in node labels, by the GPU type of the trace.
-    """
-
-    queues: Mapping[str, str] = field(default_factory=dict)
-    priorities: Mapping[str, str] = field(default_factory=dict)
-    models: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +37,10 @@ def _openb(sources: Sequence[Source], names: TraceNames) -> Trace:
     from apportion_runtime.sim.traces.openb import OpenbRules, read_openb
 
     known = OpenbRules()
-    rules = OpenbRules(
-        {**known.priorities, **names.priorities},
-        {**known.queues, **{qos: (queue,) for qos, queue in names.queues.items()}},
+    queues: UsedNames[Sequence[str]] = UsedNames(
+        {qos: (queue,) for qos, queue in names.queues.data.items()}, names.queues.used
     )
+    rules = OpenbRules(ChainMap(names.priorities, dict(known.priorities)), ChainMap(queues, dict(known.queues)))
     nodes, pods = sources
     return read_openb(nodes, pods, rules)
 
@@ -67,7 +55,8 @@ def _dlrm(sources: Sequence[Source], names: TraceNames) -> Trace:
     from apportion_runtime.sim.traces.dlrm import DlrmRules, read_dlrm
 
     known = DlrmRules()
-    return read_dlrm(sources[0], DlrmRules({**known.queues, **names.queues}, {**known.priorities, **names.priorities}))
+    queues = ChainMap(names.queues, dict(known.queues))
+    return read_dlrm(sources[0], DlrmRules(queues, ChainMap(names.priorities, dict(known.priorities))))
 
 
 def _pai(sources: Sequence[Source], names: TraceNames) -> Trace:

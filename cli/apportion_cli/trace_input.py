@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -13,7 +14,8 @@ from apportion_api.counted_nouns import counted
 from apportion_cli.bounded_text import UnreadableFileError, text_of
 from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
-from apportion_cli.trace_formats import FORMATS, TraceNames, format_and_files, usages
+from apportion_cli.trace_formats import FORMATS, format_and_files, usages
+from apportion_cli.trace_names import TraceNames, UsedNames
 
 if TYPE_CHECKING:
     from apportion_runtime.sim.history import PodStay
@@ -109,6 +111,8 @@ class TraceInput:
         sources = [_source(file) for file in self.files]
         trace = FORMATS[self.form].read(sources, self.names)
         self._show(trace)
+        for option, name in self.names.unused():
+            current().err(f"apportion: warning: {option} {name}=… has no effect: the trace has no job with this name")
         return trace
 
     def _show(self, trace: Trace) -> None:
@@ -209,12 +213,17 @@ def trace_options(command: Decorated) -> Decorated:
         form, files = format_and_files(trace)
         if trace_models and not FORMATS[form].has_gpu_types:
             raise click.UsageError(f"{form} has no GPU types to map; omit --trace-gpu-model")
+        for option, pairs in (("--trace-queue", trace_queues), ("--trace-priority", trace_priorities)):
+            twice = next((name for name, n_times in Counter(name for name, _ in pairs).items() if n_times > 1), None)
+            if twice is not None:
+                raise click.UsageError(f"{option} maps {twice} more than once; pass one value")
         models = {kind: tuple(model for name, model in trace_models if name == kind) for kind, _ in trace_models}
+        names = TraceNames(UsedNames(dict(trace_queues)), UsedNames(dict(trace_priorities)), UsedNames(models))
         return command(
             *args,
             trace=TraceInput(
                 form, files, trace_nodes, trace_load, trace_inflate, trace_seed, trace_until,
-                TraceNames(dict(trace_queues), dict(trace_priorities), models), trace_skip_faults,
+                names, trace_skip_faults,
             ),
             **options,
         )  # fmt: skip

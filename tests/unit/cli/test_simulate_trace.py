@@ -96,6 +96,13 @@ def test_queues_and_classes_can_be_mapped(run: Run, queues: Path, openb: str) ->
     assert hours["serving"] == 0.0
 
 
+def test_mapped_name_that_the_trace_lacks_is_a_warning(run: Run, queues: Path, openb: str) -> None:
+    mapped = ("--trace-queue", "LS=vision", "--trace-queue", "Vision=vision", "--trace-priority", "BE=build")
+    said = run("simulate", queues, "--trace", openb, *mapped).err
+    assert "warning: --trace-queue Vision=… has no effect: the trace has no job with this name" in said
+    assert said.count("has no effect") == 1
+
+
 def test_invalid_row_is_one_sentence(run: Run, queues: Path, openb: str) -> None:
     pods = Path(openb.partition(":")[2]) / "openb_pod_list_default.csv"
     pods.write_text(PODS.replace("p-3,1000", "p-3,many"))
@@ -143,6 +150,10 @@ def test_invalid_node_list_is_refused(run: Run, queues: Path, openb: str, nodes:
         (["--trace", "sacct:x", "--trace-load", "1", "--trace-inflate", "1"], "pass only one of them"),
         (["--trace", "sacct:x", "--trace-until", "soon"], "`soon` is not a duration such as 90s, 1h30m or 2d"),
         (["--trace", "sacct:x", "--trace-queue", "a"], "`a` is not NAME=VALUE"),
+        (
+            ["--trace", "sacct:x", "--trace-queue", "a=b", "--trace-queue", "a=c"],
+            "--trace-queue maps a more than once; ",
+        ),
         (["--trace", "dlrm:x", "--trace-gpu-model", "a=b"], "dlrm has no GPU types to map; omit --trace-gpu-model"),
     ],
 )
