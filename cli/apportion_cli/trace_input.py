@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _EVERY_S = 1.0
 """Interval between arrivals of an inflated trace, and the time after which a pending job is deleted."""
+_MOST_SKIPPED = 3
+"""Valid rows that are shown with the reason why they are skipped."""
 _ALLOCATE_ONLY = {
     "apiVersion": "v1",
     "kind": "EngineConfiguration",
@@ -127,6 +129,11 @@ class TraceInput:
             console.err(f"apportion: warning: {warning}")
         if console.quiet:
             return
+        valid = [skip for skip in trace.skips if not skip.cure]
+        for skip in valid[:_MOST_SKIPPED]:
+            console.err(f"apportion: skipped: {skip.text}")
+        if len(valid) > _MOST_SKIPPED:
+            console.err(f"apportion: skipped: {counted(len(valid) - _MOST_SKIPPED, 'more valid row')}")
         console.err(
             f"apportion: {counted(trace.n_rows, 'row')}: {counted(len(trace.nodes), 'node')}, {counted(len(trace.jobs), 'job')}, "
             f"{len(trace.skips):,} skipped; queues {', '.join(trace.queues)}"

@@ -96,6 +96,16 @@ def test_queues_and_classes_can_be_mapped(run: Run, queues: Path, openb: str) ->
     assert hours["serving"] == 0.0
 
 
+def test_skipped_rows_are_shown_with_their_reasons(run: Run, queues: Path, tmp_path: Path) -> None:
+    heading, job, step = SACCT.splitlines()
+    steps = "\n".join(step.replace("7.0", f"7.{number}") for number in range(5))
+    (tmp_path / "jobs.txt").write_text(f"{heading}\n{job}\n{steps}\n")
+    said = run("simulate", queues, "--trace", f"sacct:{tmp_path / 'jobs.txt'}").err
+    assert f"skipped: {tmp_path / 'jobs.txt'}:3: 7.0 is a step of a job that has its own row\n" in said
+    assert said.count("is a step of a job") == 3
+    assert "skipped: 2 more valid rows\n" in said
+
+
 def test_mapped_name_that_the_trace_lacks_is_a_warning(run: Run, queues: Path, openb: str) -> None:
     mapped = ("--trace-queue", "LS=vision", "--trace-queue", "Vision=vision", "--trace-priority", "BE=build")
     said = run("simulate", queues, "--trace", openb, *mapped).err

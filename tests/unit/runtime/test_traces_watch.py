@@ -194,6 +194,21 @@ def test_node_is_read() -> None:
     assert made["metadata"]["labels"]["zone"] == "a"
 
 
+def test_daemon_pods_reduce_what_their_node_has() -> None:
+    """One that ended does not, and is reported."""
+    containers = [
+        {"resources": {"requests": {"cpu": "500m", "memory": "1", "rdma/hca": "1", "ephemeral-storage": "1Gi"}}}
+    ]
+    spec = {"containers": containers, "nodeName": "n-1"}
+    daemons = [_pod(f"d-{i}", 0, metadata=_owned(kind), spec=spec) for i, kind in enumerate(("DaemonSet", "Node"))]
+    ended = _pod("d-3", 0, metadata=_owned("DaemonSet"), spec=spec, phase="Failed")
+    trace = _read(*(_event(made) for made in (*daemons, _node(), ended)))
+    (node,) = trace.nodes
+    assert (node.cpu_milli, node.memory_mib, node.gpus, node.disk_mib) == (62_500, 102_399, 8, 8192)
+    assert (node.extended, node.n_pods) == ((("rdma/hca", 0),), 28)
+    assert (trace.jobs, len(trace.skips), trace.n_rows) == ((), 1, 4)
+
+
 def test_nodes_join_and_leave_at_their_times() -> None:
     """A deleted node leaves at its last heartbeat; its successor of the same name gets another."""
     gone = _node("n-2", 40, conditions=[{"lastHeartbeatTime": _at(70), "lastTransitionTime": _at(45)}])
@@ -214,6 +229,12 @@ def test_nodes_join_and_leave_at_their_times() -> None:
     assert scenario.incidents[1].object == ("Node", "", "n-2")
 
 
+def test_names_that_differ_only_in_invalid_characters_stay_different() -> None:
+    trace = _read(*(_event(made) for made in (_node("a.b"), _node("a-b"), _pod("a.b", 10), _pod("a-b", 10))))
+    assert [node.name for node in trace.nodes] == ["a-b", "a-b-run2"]
+    assert [job.name for job in trace.jobs] == ["vision-a-b", "vision-a-b-2"]
+
+
 def test_node_deleted_at_an_unknown_time_is_reported() -> None:
     trace = _read(_event(_node(), "DELETED"))
     assert trace.nodes[0].leaves_s is None
@@ -230,8 +251,12 @@ def test_placement_that_is_not_replayed_is_reported() -> None:
     [
         ({"kind": "Job", "metadata": {"name": "j"}}, "the Job is neither a node nor a pod"),
         (
-            _pod("a", 0, metadata=_owned("DaemonSet", "dcgm")),
-            "the pod belongs to DaemonSet dcgm, which runs on its",
+            _pod("a", 0, metadata=_owned("DaemonSet")),
+            "the pod of a DaemonSet or the kubelet is not on a node at the end",
+        ),
+        (
+            _pod("a", 0, metadata=_owned("Node"), spec={"nodeName": "n-9"}),
+            "the recording does not have the node of the pod",
         ),
         (_pod("a", 0, metadata={"annotations": {"gpu-memory": "2000"}}), "the pod requests GPU memory (gpu-memory)"),
         (_pod("a", 0, phase="Failed"), "the pod ended at an unknown time"),

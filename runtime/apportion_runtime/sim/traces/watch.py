@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
 from apportion_api.counted_nouns import counted
+from apportion_runtime.sim.traces.daemon_pods import daemon_requests, is_daemon_pod, without_daemons
 from apportion_runtime.sim.traces.records import JobEnd, SkippedRow, Source, Trace, TraceJob, TraceNode
 from apportion_runtime.sim.traces.rows import BadRow, kubernetes_name
 from apportion_runtime.sim.traces.timestamps import since_first_arrival
@@ -15,6 +16,7 @@ from apportion_runtime.sim.traces.watch_events import WatchedObject, watched_obj
 from apportion_runtime.sim.traces.watched_nodes import node_of
 from apportion_runtime.sim.traces.watched_pods import UNSUPPORTED, WatchedPod, pod_of, priority_named, queue_named
 
+_Member = tuple[WatchedObject, WatchedPod]
 _LONGEST_NAME = 40
 """Longer names get a checksum, so that names that differ at their end stay different."""
 
@@ -34,6 +36,37 @@ class WatchRules:
     priority: str = "train"
 
 
+@dataclass(slots=True)
+class _Found:
+    """What the objects of a recording are.
+
+    Attributes:
+        nodes: Nodes with their names in the cluster.
+        groups: The pods of each group, and each other pod, by namespace, name, and whether it is a group.
+        node_names: The names of the nodes in the trace.
+        daemons: Pods that reduce what a node has, with their requests, by the name of the node.
+    """
+
+    nodes: list[tuple[str, TraceNode]] = field(default_factory=list)
+    groups: dict[tuple[str, str, bool], list[_Member]] = field(default_factory=dict)
+    node_names: set[str] = field(default_factory=set)
+    daemons: dict[str, list[tuple[WatchedObject, Mapping[str, int]]]] = field(default_factory=dict)
+
+    def add(self, watched: WatchedObject, rules: WatchRules) -> None:
+        """Add an object. Raises `BadRow`."""
+        if watched.kind == "Node":
+            made = node_of(watched, _name(watched.name))
+            self.nodes.append((watched.name, replace(made, name=_unique(made.name, "run", self.node_names))))
+        elif watched.kind != "Pod":
+            raise BadRow(f"the {watched.kind} is neither a node nor a pod")
+        elif is_daemon_pod(watched):
+            node, requests = daemon_requests(watched)
+            self.daemons.setdefault(node, []).append((watched, requests))
+        else:
+            pod = pod_of(watched, _queue(watched, rules), _priority(watched, rules))
+            self.groups.setdefault((pod.namespace, pod.name, pod.is_grouped), []).append((watched, pod))
+
+
 def read_watch(recording: Source, rules: WatchRules | None = None) -> Trace:
     """Return the nodes and pods of a recording; the pods of a Job or pod group are one job.
 
@@ -44,34 +77,31 @@ def read_watch(recording: Source, rules: WatchRules | None = None) -> Trace:
     skips: list[SkippedRow] = []
     watched = watched_objects(recording, skips)
     n_rows = len(watched) + len(skips)
-    nodes: list[TraceNode] = []
-    groups: dict[tuple[str, str, bool], list[tuple[WatchedObject, WatchedPod]]] = {}
-    names: set[str] = set()
+    found = _Found()
     for each in watched:
         try:
-            match each.kind:
-                case "Node":
-                    nodes.append(_node(each, names))
-                case "Pod":
-                    pod = pod_of(each, _queue(each, rules), _priority(each, rules))
-                    groups.setdefault((pod.namespace, pod.name, pod.is_grouped), []).append((each, pod))
-                case kind:
-                    raise BadRow(f"the {kind} is neither a node nor a pod")
+            found.add(each, rules)
         except BadRow as bad:
             skips.append(SkippedRow(recording.file, each.line, bad.reason, bad.cure))
-    names.clear()
-    jobs = [job for pods in groups.values() for job in _jobs(recording.file, pods, names)]
+    for each in _without_node(found):
+        skips.append(SkippedRow(recording.file, each.line, "the recording does not have the node of the pod"))
+    names: set[str] = set()
+    jobs = [job for members in found.groups.values() for job in _jobs(recording.file, members, names)]
     shifted, begin = since_first_arrival(jobs)
-    pods = [pod for members in groups.values() for _, pod in members]
-    warnings = tuple(_warnings(pods, groups.values(), nodes, watched))
-    since = [_since(node, begin) for node in nodes]
+    nodes = [
+        _since(without_daemons(node, [requests for _, requests in found.daemons.get(name, ())]), begin)
+        for name, node in found.nodes
+    ]
     skips.sort(key=lambda skip: skip.line)
-    return Trace("watch", tuple(since), shifted, tuple(skips), n_rows, begin, warnings)
+    warnings = tuple(_warnings(found, watched))
+    return Trace("watch", tuple(nodes), shifted, tuple(skips), n_rows, begin, warnings)
 
 
-def _node(watched: WatchedObject, names: set[str]) -> TraceNode:
-    made = node_of(watched, _name(watched.name))
-    return replace(made, name=_unique(made.name, "run", names))
+def _without_node(found: _Found) -> Iterator[WatchedObject]:
+    known = {name for name, _ in found.nodes}
+    for node, daemons in found.daemons.items():
+        if node not in known:
+            yield from (watched for watched, _ in daemons)
 
 
 def _since(node: TraceNode, begin: float | None) -> TraceNode:
@@ -109,9 +139,9 @@ def _unique(name: str, suffix: str, names: set[str]) -> str:
     return made
 
 
-def _jobs(file: str, members: Sequence[tuple[WatchedObject, WatchedPod]], names: set[str]) -> Iterator[TraceJob]:
+def _jobs(file: str, members: Sequence[_Member], names: set[str]) -> Iterator[TraceJob]:
     """Yield a job for each shape among the pods of a group."""
-    shapes: dict[TraceJob, list[tuple[WatchedObject, WatchedPod]]] = {}
+    shapes: dict[TraceJob, list[_Member]] = {}
     for member in members:
         shapes.setdefault(member[1].shape, []).append(member)
     first = members[0][1]
@@ -155,22 +185,18 @@ def _end(pods: Sequence[WatchedPod]) -> JobEnd:
     )
 
 
-def _warnings(
-    pods: Sequence[WatchedPod],
-    groups: Iterable[Sequence[tuple[WatchedObject, WatchedPod]]],
-    nodes: Sequence[TraceNode],
-    watched: Sequence[WatchedObject],
-) -> Iterator[str]:
+def _warnings(found: _Found, watched: Sequence[WatchedObject]) -> Iterator[str]:
+    pods = [pod for members in found.groups.values() for _, pod in members]
     for name in UNSUPPORTED:
         n_pods = sum(name in pod.unsupported for pod in pods)
         if n_pods:
             yield f"{counted(n_pods, 'pod has', 'pods have')} {name}, which the simulation ignores"
-    n_mixed = sum(len({pod.shape for _, pod in members}) > 1 for members in groups)
+    n_mixed = sum(len({pod.shape for _, pod in members}) > 1 for members in found.groups.values())
     if n_mixed:
         has = counted(n_mixed, "group has", "groups have")
         yield f"{has} pods with different requests; pods with the same requests form one job, which starts independently"
-    n_left = sum(each.kind == "Node" and each.is_deleted for each in watched) - sum(
-        n.leaves_s is not None for n in nodes
-    )
+    n_deleted = sum(each.kind == "Node" and each.is_deleted for each in watched)
+    n_left = n_deleted - sum(node.leaves_s is not None for _, node in found.nodes)
     if n_left:
-        yield f"{counted(n_left, 'node was', 'nodes were')} deleted at an unknown time; the simulation keeps {'it' if n_left == 1 else 'them'}"
+        nodes, them = counted(n_left, "node was", "nodes were"), "it" if n_left == 1 else "them"
+        yield f"{nodes} deleted at an unknown time; the simulation keeps {them}"

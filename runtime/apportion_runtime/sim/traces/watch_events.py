@@ -65,7 +65,8 @@ def watched_objects(source: Source, skips: list[SkippedRow]) -> list[WatchedObje
         metadata = mapping(state, "metadata")
         if not metadata.get("name") or not state.get("kind"):
             raise TraceError(source.file, line, "the event's object has no kind or name", CURE)
-        key = str(metadata.get("uid") or f"{state['kind']}/{metadata.get('namespace')}/{metadata['name']}")
+        # An object that was recreated with the same name has another uid.
+        key = "/".join(str(each) for each in (state["kind"], *(metadata.get(n) for n in ("namespace", "name", "uid"))))
         known = found.setdefault(key, WatchedObject(line, state))
         known.state, known.is_deleted = state, kind == _DELETED
     return list(found.values())

@@ -30,7 +30,6 @@ _PRIORITY_LABELS = (kai.PRIORITY_CLASS_LABEL, kueue.PRIORITY_CLASS_LABEL)
 _GROUP_LABELS = (kueue.POD_GROUP_LABEL, koordinator.POD_GROUP_LABEL, ack.GANG_NAME_LABEL)
 _GROUP_ANNOTATIONS = (kai.POD_GROUP_ANNOTATION, volcano.GROUP_ANNOTATION, koordinator.GANG_NAME_ANNOTATION)
 _GROUP_KINDS = ("Job", "PodGroup")
-_NODE_KINDS = ("DaemonSet", "Node")
 _ENDS: Mapping[str, JobEnd] = {"Succeeded": JobEnd.SUCCEEDED, "Failed": JobEnd.FAILED}
 UNSUPPORTED = ("affinity", "topologySpreadConstraints", "resourceClaims")
 """Fields of a pod's spec that restrict its placement and are not replayed."""
@@ -75,8 +74,6 @@ def pod_of(watched: WatchedObject, queue: str, priority: str) -> WatchedPod:
         BadRow: If it is not replayed, or invalid.
     """
     owner = next((o for o in mappings(watched.metadata, "ownerReferences") if o.get("controller")), {})
-    if owner.get("kind") in _NODE_KINDS:
-        raise BadRow(f"the pod belongs to {owner['kind']} {owner.get('name')}, which runs on its node without a queue")
     spec = mapping(watched.state, "spec")
     group = _group(watched, owner)
     created_s = timestamp_of("metadata.creationTimestamp", str(watched.metadata.get("creationTimestamp") or ""))
