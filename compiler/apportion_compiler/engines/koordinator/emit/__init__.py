@@ -51,7 +51,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_PRIORITY: Unsupported(
         "AP508",
         "quotas have no priority; surplus is divided by weight",
-        "remove `priority`, and give the queue a larger `over_quota_weight`",
+        "remove `priority`, and set a larger `over_quota_weight` on the queue",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509", "ElasticQuota does not support minimum runtimes", "remove the minimum runtime on this cluster"

@@ -59,7 +59,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "AP508",
         "ClusterQueue and Cohort have no priority; surplus is divided by weight, and workloads are ordered by priority "
         "class",
-        "remove `priority`, and give the queue a larger `over_quota_weight` or its workloads a higher priority class",
+        "remove `priority`, and set a larger `over_quota_weight` on the queue or a higher priority class on its workloads",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509",

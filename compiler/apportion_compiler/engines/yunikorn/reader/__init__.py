@@ -302,7 +302,7 @@ def _queue_notes(path: str, queue: Queue, reading: _FileFacts) -> Iterator[Note]
     at = reading.at(path)
     id_ = reading.ids[path]
     if ID_PROPERTY not in (queue.properties or {}) and id_ != queue.name.lower():
-        yield Note(at, f"imported with its id as name, {id_}")
+        yield Note(at, f"imported with id {id_}")
     if queue.max_applications:
         yield Note(at, "`maxapplications` is dropped: a policy limits jobs only per user")
     for acl, field in ((queue.admin_acl, "adminacl"), (queue.submit_acl, "submitacl")):
