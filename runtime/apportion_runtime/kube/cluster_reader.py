@@ -21,7 +21,7 @@ _PAGE = 500
 
 
 def cluster_objects(connection: Connection, resources: Iterable[Resource] = SNAPSHOT) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a cluster, without the fields that say who manages them.
+    """Yield the objects of a cluster, without their managed fields.
 
     Raises:
         Refused: If the API server rejects a request; a kind that is not needed may be missing.

@@ -34,7 +34,7 @@ class ConfigurationFile:
         self.current = self._started = self._parsed(self._seen)
 
     def reload(self, warn: Callable[[str], None], say: Callable[[str], None]) -> SchedulerConfiguration:
-        """Return the current configuration; an invalid file is reported once, and the former one is kept."""
+        """Return the current configuration; an invalid file is reported once, and the previous one is kept."""
         if self._clock() - self._checked_s < _POLL_S:
             return self.current
         self._checked_s = self._clock()

@@ -108,7 +108,7 @@ def child(
     *,
     labels: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return an object of a version and kind, owned by another; the uid of the owner is for its creator to add."""
+    """Return an object of a version and kind, owned by another; its creator adds the uid of the owner."""
     reference = {
         "apiVersion": owner.get("apiVersion"),
         "kind": owner.get("kind"),

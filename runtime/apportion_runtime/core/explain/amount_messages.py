@@ -55,7 +55,7 @@ def request_of(task: Task, index: ResourceIndex) -> str:
 
 
 def largest_node_message(task: Task, index: ResourceIndex, r: int, most: float) -> str:
-    """Return the engine's message about a pod that requests more of a resource than any node has."""
+    """Return the engine's message about a pod that requests more of a resource than any node provides."""
     name, unit = index.names[r], ""
     if r == GPU:
         name = "GPU"

@@ -118,7 +118,7 @@ class NoDomain:
 
 @dataclass(frozen=True, slots=True)
 class Unschedulable:
-    """A pod's request can be met by no node after any eviction; `message` is the engine's."""
+    """No node can meet a pod's request, even after evictions; `message` is the engine's."""
 
     message: str
 

@@ -57,7 +57,7 @@ class PendingQueue:
         return key in self._active
 
     def push(self, workload: Pending, *, now: float, not_before: float = 0.0) -> None:
-        """Add a workload; it is not considered before a given time."""
+        """Add a workload, which is not considered before a given time."""
         self.remove(workload.key)
         if not_before > now:
             self._not_before[workload.key] = not_before
