@@ -1,4 +1,4 @@
-"""Whether a pod fits into the free resources of nodes.
+"""The fit of pods into the free resources of nodes.
 
 Source: pkg/scheduler/api/node_info/node_info.go, gpu_sharing_node_info.go, dra_shared_device_info.go.
 """

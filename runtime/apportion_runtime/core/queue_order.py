@@ -1,4 +1,4 @@
-"""Which of two sibling queues comes first, each with the best job below it.
+"""The order of two sibling queues, each with the best job below it.
 
 Source: pkg/scheduler/plugins/proportion/queue_order/queue_order.go.
 """

@@ -1,5 +1,6 @@
-"""Which changes of objects may change decisions: heartbeats of nodes, conditions, statuses and the
-scheduler's own writes do not.
+"""A filter of changes that may affect decisions.
+
+Heartbeats of nodes, conditions, statuses and the scheduler's own writes do not affect them.
 """
 
 from __future__ import annotations

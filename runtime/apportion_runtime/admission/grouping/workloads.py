@@ -1,4 +1,4 @@
-"""Kinds that differ from the default in a line or two.
+"""Kinds whose grouping differs slightly from the default.
 
 Source: pkg/podgrouper/podgrouper/plugins/{deployment,job,cronjobs,podjob,spark,runaijob,aml,spotrequest} and
 kubeflow/notebook at d5bc503a.

@@ -1,4 +1,4 @@
-"""Which devices of a node a pod shares: those it fits on, the fullest or the emptiest first, then new ones.
+"""The choice of shared devices for a pod: those on which it fits, the fullest or the emptiest first, then new ones.
 
 Source: pkg/scheduler/gpu_sharing/gpuSharing.go, framework/session.go:FittingGPUs, plugins/gpupack, plugins/gpuspread.
 """

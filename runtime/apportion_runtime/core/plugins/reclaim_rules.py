@@ -1,4 +1,4 @@
-"""When a queue may reclaim: the reclaimer stays within its share, and the reclaimee exceeds its own.
+"""The rules of reclaim: the reclaimer stays within its share, and the reclaimee exceeds its own.
 
 Source: pkg/scheduler/plugins/proportion/proportion.go, reclaimable/ (reclaimable.go, filter_victims.go, strategies/).
 """

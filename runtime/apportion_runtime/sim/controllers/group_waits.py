@@ -1,4 +1,4 @@
-"""When a pod group starts to wait, and when enough of its pods are bound."""
+"""The waits of pod groups: from their start until enough pods are bound."""
 
 from __future__ import annotations
 
