@@ -149,6 +149,8 @@ class TraceInput:
         )
 
         console = current()
+        if not trace.nodes:
+            self._refuse_options_of_nodes()
         if self.nodes is not None:
             trace = compressed_on_nodes(trace, self.nodes, seed=self.seed or 0)
         if self.load is not None:
@@ -163,6 +165,15 @@ class TraceInput:
                 f"on average, {peak_load(trace):.1%} at most"
             )
         return trace
+
+    def _refuse_options_of_nodes(self) -> None:
+        given = {"--trace-nodes": self.nodes, "--trace-load": self.load, "--trace-inflate": self.inflate}
+        option = next((option for option, value in given.items() if value is not None), None)
+        if option is not None:
+            raise PreconditionError(
+                f"{option} applies to the nodes of a trace, but {', '.join(self.files)} has none",
+                hint=f"omit {option}, and set the number of nodes in the scenario",
+            )
 
 
 def _combined(scenario: Scenario, trace: Trace, made: Scenario) -> Scenario:

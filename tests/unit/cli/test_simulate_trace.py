@@ -106,6 +106,17 @@ def test_skipped_rows_are_shown_with_their_reasons(run: Run, queues: Path, tmp_p
     assert "skipped: 2 more valid rows\n" in said
 
 
+@pytest.mark.parametrize("option", ["--trace-nodes", "--trace-load", "--trace-inflate"])
+def test_option_about_nodes_is_refused_for_a_trace_without_nodes(
+    run: Run, queues: Path, tmp_path: Path, option: str
+) -> None:
+    (tmp_path / "jobs.txt").write_text(SACCT)
+    refused = run("simulate", queues, "--trace", f"sacct:{tmp_path / 'jobs.txt'}", option, "0.5")
+    assert refused.code == 3
+    assert f"{option} applies to the nodes of a trace, but {tmp_path / 'jobs.txt'} has none" in refused.err
+    assert f"hint: omit {option}, and set the number of nodes in the scenario" in refused.err
+
+
 def test_mapped_name_that_the_trace_lacks_is_a_warning(run: Run, queues: Path, openb: str) -> None:
     mapped = ("--trace-queue", "LS=vision", "--trace-queue", "Vision=vision", "--trace-priority", "BE=build")
     said = run("simulate", queues, "--trace", openb, *mapped).err
