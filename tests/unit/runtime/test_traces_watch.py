@@ -256,7 +256,7 @@ def test_placement_that_is_not_replayed_is_reported() -> None:
         ),
         (
             _pod("a", 0, metadata=_owned("Node"), spec={"nodeName": "n-9"}),
-            "the recording does not have the node of the pod",
+            "the recording does not include the pod's node",
         ),
         (_pod("a", 0, metadata={"annotations": {"gpu-memory": "2000"}}), "the pod requests GPU memory (gpu-memory)"),
         (_pod("a", 0, phase="Failed"), "the pod ended at an unknown time"),

@@ -35,7 +35,7 @@ def daemon_requests(watched: WatchedObject) -> tuple[str, Mapping[str, int]]:
     try:
         return node, {**pod_requests(spec), "pods": 1}
     except (ValueError, AttributeError, TypeError) as wrong:
-        raise BadRow(f"the resources of the pod are invalid ({wrong})", "correct them") from None
+        raise BadRow(f"the pod's resources are invalid ({wrong})", "correct them") from None
 
 
 def without_daemons(node: TraceNode, requests: Iterable[Mapping[str, int]]) -> TraceNode:

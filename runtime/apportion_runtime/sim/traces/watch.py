@@ -84,7 +84,7 @@ def read_watch(recording: Source, rules: WatchRules | None = None) -> Trace:
         except BadRow as bad:
             skips.append(SkippedRow(recording.file, each.line, bad.reason, bad.cure))
     for each in _without_node(found):
-        skips.append(SkippedRow(recording.file, each.line, "the recording does not have the node of the pod"))
+        skips.append(SkippedRow(recording.file, each.line, "the recording does not include the pod's node"))
     names: set[str] = set()
     jobs = [job for members in found.groups.values() for job in _jobs(recording.file, members, names)]
     shifted, begin = since_first_arrival(jobs)
