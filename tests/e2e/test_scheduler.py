@@ -162,7 +162,9 @@ def denied_binding(cluster: Kubectl) -> Iterator[str]:
     name = "gang-2"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods/binding"]}
     metadata = {"name": "no-binding"}
-    validation = {"expression": f"object.metadata.name != '{name}'", "message": "this pod must not be bound"}
+    # The code and the words are those of a missing permission, which would be temporary.
+    said = 'forbidden: User "all" cannot: this pod must not be bound'
+    validation = {"expression": f"object.metadata.name != '{name}'", "message": said, "reason": "Forbidden"}
     made = [
         {
             "apiVersion": "admissionregistration.k8s.io/v1",

@@ -40,7 +40,7 @@ def origin_of(code: int, status: Mapping[str, Any]) -> Origin:
     if isinstance(causes, list) and any(_mapping(one).get("reason") == _BUDGET for one in causes):
         return Origin.BUDGET
     match code:
-        # Policies may also choose this code; the details of their refusals name the object.
+        # The details of a refusal by admission name the object.
         case HTTPStatus.UNAUTHORIZED if not details:
             return Origin.ACCOUNT
         case HTTPStatus.FORBIDDEN if message.startswith(f'{_subject(details)}forbidden: User "'):
