@@ -125,7 +125,7 @@ def _warn_of_missing_layers(layers: tuple[str, ...]) -> None:
     for layer in missing_layers(layers):
         if layer.name not in warned:
             warned.add(layer.name)
-            current().err(f"apportion: warning: without `{layer.name}` nothing prevents the policy from {layer.stops}")
+            current().err(f"apportion: warning: without `{layer.name}`, nothing prevents the policy from {layer.stops}")
 
 
 def _evaluated(outcome: EvaluatedPolicy) -> Inputs:

@@ -136,7 +136,7 @@ def read_policy(entry: str, *, allow_missing_layers: bool = False) -> Policy:
     except ConfinementError as unconfined:
         raise Refused(f"{unconfined}\n  {unconfined.hint}") from None
     for layer in missing_layers(outcome.layers) if outcome.layers else ():
-        message = f"apportion: warning: without `{layer.name}` nothing prevents the policy from {layer.stops}"
+        message = f"apportion: warning: without `{layer.name}`, nothing prevents the policy from {layer.stops}"
         sys.stderr.write(message + "\n")
     if isinstance(outcome, Rejected):
         raise Refused(_errors(authoring_findings(outcome.faults)))
