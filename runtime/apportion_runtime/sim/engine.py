@@ -43,7 +43,16 @@ def reading(what: str) -> Generator[None]:
     except UnreadableError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as wrong:
-        raise UnreadableError(f"invalid {what}: {wrong}") from None
+        raise UnreadableError(f"invalid {what}: {fault_text(wrong)}") from None
+
+
+def fault_text(wrong: Exception) -> str:
+    """Return the fault of an object that could not be read, without Python's own terms."""
+    if isinstance(wrong, KeyError):
+        return f"`{wrong.args[0]}` is missing"
+    if isinstance(wrong, AttributeError | TypeError):
+        return "a value has the wrong type"
+    return str(wrong).replace("\n", " ")
 
 
 class Engine(Protocol):

@@ -15,7 +15,7 @@ from apportion_api.koordinator.names import DEFAULT_QUOTA, SCHEDULER, SCHEDULER_
 from apportion_runtime.admission.objects import name_of
 from apportion_runtime.engines.kube_scheduler import Profile, read_profiles
 from apportion_runtime.engines.kube_scheduler.profiles import KIND
-from apportion_runtime.sim.engine import UnreadableError
+from apportion_runtime.sim.engine import UnreadableError, fault_text
 from apportion_runtime.snapshots.pod_requests import Amounts, amounts
 from apportion_runtime.snapshots.yaml_bounds import check_bounds
 
@@ -88,7 +88,7 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> Configuration:
         document = yaml.safe_load(text)
         profiles = [each for each in document["profiles"] if each.get("schedulerName") == SCHEDULER]
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as wrong:
-        raise _error(f"invalid KubeSchedulerConfiguration: {str(wrong).replace(chr(10), ' ')}") from None
+        raise _error(f"invalid KubeSchedulerConfiguration: {fault_text(wrong)}") from None
     if len(profiles) != 1:
         raise _error(f"expected one profile with schedulerName {SCHEDULER}, found {len(profiles)}")
     return _configuration(profiles[0])
@@ -129,7 +129,7 @@ def _configuration(written: Mapping[str, Any]) -> Configuration:
     except UnreadableError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as wrong:
-        raise _error(f"invalid profile {SCHEDULER}: {wrong}") from None
+        raise _error(f"invalid profile {SCHEDULER}: {fault_text(wrong)}") from None
 
 
 def _check_plugins(plugins: Mapping[str, Any], arguments: Mapping[str, Mapping[str, Any]]) -> None:
