@@ -58,7 +58,7 @@ def installation(program: Program, output: Output, export: Sequence[Manifest]) -
             yield from _batch_scheduler(text(yaml.safe_load(artifact.content), "batchScheduler", "name"), export)
         elif artifact.name in _VALUES_FILES:
             yield InstallationCheck(
-                artifact.name, "missing", "no cluster object contains these; compare them with `helm get values`"
+                artifact.name, "missing", "Helm values are not part of an export; compare them with `helm get values`"
             )
     for name, state, said in gpu_reservation(program, export):
         yield InstallationCheck(name, state, said)
@@ -96,7 +96,7 @@ def _version(program: Program, export: Sequence[Manifest]) -> Iterator[Installat
     tags = {match["version"] for image in _images(export) if (match := pattern.search(image))}
     if not tags:
         yield InstallationCheck(
-            f"{program.engine} version", "missing", f"the export contains no image of {program.engine}"
+            f"{program.engine} version", "missing", f"the export contains no {program.engine} image"
         )
     for tag in sorted(tags):
         found = parse_version(tag)
@@ -141,7 +141,7 @@ def _configurations(output: Output, export: Sequence[Manifest]) -> Iterator[Inst
         yield InstallationCheck(
             described(config_map),
             "ok" if differing is None else "bad",
-            "it contains settings that the policy requires"
+            "it contains all settings that the policy requires"
             if differing is None
             else f"{differing} differs from the value that the policy requires",
         )

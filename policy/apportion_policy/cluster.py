@@ -78,7 +78,7 @@ class Cluster(Declaration):
     )
     placement: Placement = Field(default=Placement(), description="Bin-pack or spread; a pool can override it.")
     topologies: tuple[Topology, ...] = Field(
-        default=(), description="Network topologies, whose levels are labels of its nodes."
+        default=(), description="Network topologies; their levels are node labels."
     )
     managed_elsewhere: tuple[ObjectFamily, ...] = Field(
         default=(),

@@ -63,7 +63,7 @@ class KueueQueue(Declaration):
     )
     preemption: KueuePreemption | None = Field(
         default=None,
-        description="Which workloads the workloads of this queue may evict. Unset: borrowed quota is reclaimed, and lower priorities are preempted.",
+        description="Workloads that this queue's workloads may evict. Unset: borrowed quota is reclaimed, and lower priorities are preempted.",
     )
     local_queues: tuple[KueueLocalQueue, ...] | None = Field(
         default=None, description="Its LocalQueues. Unset: one in each of its namespaces, named after the queue's id."

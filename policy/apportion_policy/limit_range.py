@@ -28,13 +28,13 @@ class LimitRange(Declaration):
     def _is_in_order(self) -> LimitRange:
         amounts = {name: held.amounts() for name in _ASCENDING if isinstance(held := getattr(self, name), Resources)}
         if not any(amounts.values()):
-            raise ValueError("it is empty: set default_request, default_limit, min or max")
+            raise ValueError("it is empty: set `default_request`, `default_limit`, `min` or `max`")
         for name, held in amounts.items():
             for resource, amount in held.items():
                 if isinstance(amount, Unlimited):
                     raise ValueError(f"`{name}`: {resource} cannot be unlimited; omit it")
                 if resource.startswith(f"{GPU}/") or (resource == GPU and amount % 1000):
-                    raise ValueError(f"`{name}`: a container can request only whole GPUs of any model, such as gpu=1")
+                    raise ValueError(f"`{name}`: a container can request only whole GPUs of any model, such as `gpu=1`")
         for lower, upper in combinations(amounts, 2):
             for resource in amounts[lower].keys() & amounts[upper].keys():
                 less, more = amounts[lower][resource], amounts[upper][resource]

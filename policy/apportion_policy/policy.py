@@ -36,9 +36,7 @@ class RuleSeverity(str, Enum):
 def _ratio(value: QuantityInput) -> str:
     ratio = parse_weight(value)
     if ratio < 1000:
-        raise ValueError(
-            "an overcommit ratio must be 1 or more: guarantees may add up to that many times the amount that backs them"
-        )
+        raise ValueError("an overcommit ratio must be 1 (no overcommit) or more")
     return weight_text(ratio)
 
 
@@ -66,7 +64,9 @@ class Rules(Declaration):
         QuantityInput,
         AfterValidator(_ratio),
         WithJsonSchema({"anyOf": [{"type": "number", "minimum": 1}, {"type": "string"}]}),
-    ] = Field(default="1", description="Factor by which guarantees may exceed the amount that backs them.")
+    ] = Field(
+        default="1", description="Maximum ratio of guarantees to the amount that backs them; 1 allows no overcommit."
+    )
 
 
 class Organisation(Declaration):

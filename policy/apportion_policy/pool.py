@@ -122,7 +122,7 @@ class NodePool(Declaration):
         default=None, description="How workloads share a GPU. Unset: no sharing."
     )
     reservation: str | None = Field(default=None, description="A capacity reservation of the provider.")
-    topology: Identifier | None = Field(default=None, description="Name of the topology whose labels its nodes have.")
+    topology: Identifier | None = Field(default=None, description="Name of the topology of its nodes.")
     placement: Placement | None = Field(default=None, description="Placement, if different from the cluster's.")
 
     @property

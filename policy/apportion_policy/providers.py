@@ -31,7 +31,7 @@ class Gke(Declaration):
     reservation_affinity: Literal["none", "any", "specific"] = Field(
         default="any", description="Which capacity reservations its nodes may use."
     )
-    autoscaling: bool = Field(default=True, description="Scale between min_nodes and max_nodes.")
+    autoscaling: bool = Field(default=True, description="Scale between `min_nodes` and `max_nodes`.")
     driver_version: Literal["default", "latest", "disabled"] = Field(
         default="default", description="GPU driver that GKE installs; disabled installs none."
     )
@@ -51,8 +51,8 @@ class Ack(Declaration):
     spot_strategy: Literal["NoSpot", "SpotWithPriceLimit", "SpotAsPriceGo"] = Field(
         default="NoSpot", description="Bidding strategy for spot instances."
     )
-    deployment_set: str | None = Field(default=None, description="Id of the deployment set of its instances.")
-    vswitches: tuple[str, ...] = Field(default=(), description="Ids of the vSwitches of its instances.")
+    deployment_set: str | None = Field(default=None, description="Deployment set id of its instances.")
+    vswitches: tuple[str, ...] = Field(default=(), description="vSwitch ids of its instances.")
 
 
 class Eks(Declaration):
@@ -72,7 +72,9 @@ class Karpenter(Declaration):
 
     kind: Literal["karpenter"] = Field(default="karpenter", description="Discriminator in YAML and JSON.")
     node_class: str = Field(default="default", description="Name of the EC2NodeClass.")
-    static_nodes: bool = Field(default=False, description="Always keep min_nodes instead of following demand.")
+    static_nodes: bool = Field(
+        default=False, description="Always keep `min_nodes` nodes instead of scaling with demand."
+    )
     consolidation: Literal["WhenEmpty", "WhenEmptyOrUnderutilized"] = Field(
         default="WhenEmpty", description="When Karpenter may remove a node."
     )

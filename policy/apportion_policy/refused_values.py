@@ -207,7 +207,7 @@ MESSAGES: Mapping[str, _Said] = {
     **_same(("enum", "literal_error"), _one_of),
     **_same(("tuple_type", "list_type", "set_type", "frozen_set_type", "iterable_type"), _must_be("a list")),
     **_same(("dict_type", "mapping_type"), _must_be("a mapping")),
-    "invalid_key": lambda value, _: f"must have string keys, not {kind_of_value(value)}",
+    "invalid_key": lambda value, _: f"has a key that is {kind_of_value(value)}, not a string",
     **_same(
         (
             "date_type",

@@ -185,7 +185,7 @@ def test_file_without_workload_is_refused() -> None:
 def test_invalid_amount_is_refused() -> None:
     job = _loaded(_JOB)
     job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "lots"
-    with pytest.raises(BindingError, match='cpu request of a container: "lots" is not a CPU quantity'):
+    with pytest.raises(BindingError, match='request is invalid: "lots" is not a CPU quantity'):
         adopt(program("kai"), "vision", [job], Options())
 
 

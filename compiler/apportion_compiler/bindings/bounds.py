@@ -133,7 +133,7 @@ def _beyond_nodes(program: Program, queue: Queue, pods: PodSet) -> Iterator[str]
     if 0 < n_places < pods.count:
         yield (
             f"requests {pods.count} pods that start together, but the nodes that queue {queue.id} may use have room for only "
-            f"{n_places} of them, at most {per_machine} per node"
+            f"{n_places}, at most {per_machine} per node"
         )
 
 

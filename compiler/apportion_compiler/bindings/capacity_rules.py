@@ -61,7 +61,7 @@ def _of_another_engine(program: Program, queue: Queue, workload: Workload) -> It
         effect, "", "Invalid",
         f"it references a queue or scheduler of {' and '.join(others)}, but cluster {program.cluster} runs "
         f"{program.engine}",
-        f"convert it to {program.engine}: `apportion bind {queue.id} --from FILE`",
+        f"convert it to {program.engine} with `apportion bind {queue.id} --from FILE`",
     )  # fmt: skip
 
 

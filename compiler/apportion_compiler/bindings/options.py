@@ -117,5 +117,7 @@ def parse_secret(text: str) -> SecretKey:
     key, _, variable = rest.partition(":")
     variable = variable or _NOT_A_VARIABLE.sub("_", key).upper()
     if not name or not key or _NOT_A_VARIABLE.search(variable) or variable[:1].isdigit():
-        raise ValueError(f"`{text}` is not NAME:KEY or NAME:KEY:VARIABLE of a Secret, such as hf-token:token:HF_TOKEN")
+        raise ValueError(
+            f"`{text}` is not a Secret reference NAME:KEY or NAME:KEY:VARIABLE, such as hf-token:token:HF_TOKEN"
+        )
     return SecretKey(name, key, variable)

@@ -85,9 +85,9 @@ def _amount(resource: str, value: object) -> int:
     try:
         amount = parse(value if isinstance(value, int | float) else str(value))
     except QuantityError as wrong:
-        raise BindingError(f"{resource} request of a container: {wrong}") from wrong
+        raise BindingError(f"a container's {resource} request is invalid: {wrong}") from wrong
     if isinstance(amount, Unlimited):
-        raise BindingError(f"{resource} request of a container: it cannot be unlimited")
+        raise BindingError(f"a container's {resource} request cannot be unlimited")
     return amount
 
 

@@ -43,9 +43,8 @@ def _finding(
     return Diagnostic(
         GPUS_SHARED_TWICE,
         f"node pool {pool.id}",
-        f"`{pool.id}` advertises each GPU as {sharing.clients} ({sharing.kind}), which KAI counts as whole devices: "
-        f"a quota of 1 GPU is 1/{sharing.clients} of a device, whose memory can be overcommitted "
-        f"{sharing.clients} times",
+        f"`{pool.id}` advertises each GPU as {sharing.clients} ({sharing.kind}), but KAI counts whole devices: "
+        f"a quota of 1 GPU is 1/{sharing.clients} of a device, and GPU memory may be overcommitted",
         pool.source,
         (related,),
         f"remove `sharing` from `{pool.id}`, or set `gpu_sharing` to false",

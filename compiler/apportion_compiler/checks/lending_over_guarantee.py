@@ -17,7 +17,7 @@ from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU, amount_text
 
 LENDING_OVER_GUARANTEE = Rule(
-    "AP209", "lending-over-guarantee", Severity.WARNING, "a queue may lend more than it is guaranteed"
+    "AP209", "lending-over-guarantee", Severity.WARNING, "a queue's lending limit exceeds its guarantee"
 )
 
 

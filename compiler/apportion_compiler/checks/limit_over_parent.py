@@ -17,7 +17,7 @@ from apportion_policy.engine import Engine
 from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU, amount_text
 
-LIMIT_OVER_PARENT = Rule("AP203", "limit-over-parent", Severity.WARNING, "a queue's limit exceeds that of an ancestor")
+LIMIT_OVER_PARENT = Rule("AP203", "limit-over-parent", Severity.WARNING, "a queue's limit exceeds an ancestor's limit")
 
 
 @dataclass(frozen=True, slots=True)

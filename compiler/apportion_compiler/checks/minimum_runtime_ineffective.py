@@ -102,7 +102,7 @@ def _nothing_to_protect(graph: PolicyGraph, node: Node, kind: _Kind) -> _Fault |
     if kind is _RECLAIM:
         why = "has no effect: its workloads may use only non-preemptible priority classes, so they are never reclaimed"
     else:
-        why = "has no effect: its workloads cannot use a higher priority class than their preemptible ones, so they are never preempted"
+        why = "has no effect: its workloads have no priority class above their preemptible ones, so they are never preempted"
     return _Fault(why, f"remove `{kind.field}` from `{node.id}`", (), _removal(node, kind))
 
 

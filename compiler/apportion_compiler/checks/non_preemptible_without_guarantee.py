@@ -171,8 +171,8 @@ def _overridden(
     return Diagnostic(
         NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
         leaf.address,
-        f"with the override{rounded}, `{leaf.id}` is guaranteed {nothing}, and {_limits(graph, scope)} its "
-        f"non-preemptible workloads ({names}) to its guarantee, so those that request {nothing.partition(' ')[2]} cannot run",
+        f"with the override{rounded}, `{leaf.id}` is guaranteed {nothing}, so its non-preemptible workloads ({names}) that "
+        f"request {nothing.partition(' ')[2]} cannot run: {_limits(graph, scope)} them to the guarantee",
         override,
         (Related(leaf.queue.source, f"`{leaf.id}` has a larger guarantee without the override"),),
         f"raise the guarantee to the amount that these workloads need, or remove {names} from the priority classes of `{leaf.id}`",

@@ -48,7 +48,7 @@ def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[Ineffectiv
         family, _, version = settings.ami_alias.partition("@")
         if family not in _FAMILIES or not version:
             yield IneffectiveSetting(
-                f"sets `ami_alias` to {settings.ami_alias}, which is not an AMI family with a version",
+                f"sets `ami_alias` to {settings.ami_alias}, which does not have the form FAMILY@VERSION",
                 "use an alias such as al2023@v20260101",
             )
     if pool.maintenance is not None:

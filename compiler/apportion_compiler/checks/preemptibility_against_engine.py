@@ -24,7 +24,7 @@ PREEMPTIBILITY_AGAINST_ENGINE = Rule(
     "AP406",
     "preemptibility-against-engine",
     Severity.WARNING,
-    "a class is declared non-preemptible on an engine that evicts it anyway",
+    "an engine evicts a priority class that is declared non-preemptible",
 )
 
 

@@ -36,7 +36,7 @@ def priority_reserved_name(graph: PolicyGraph) -> Iterator[Diagnostic]:
         elif cls.installed_by_engine and cls.name not in installed:
             yield _finding(
                 cls,
-                f"`{cls.name}` is declared as installed by the engine, but no engine installs a class of that name",
+                f"`{cls.name}` is declared as installed by the engine, but no engine installs a class with this name",
                 "remove `installed_by_engine` to emit the class",
                 ValueEdit(cls.source, ("installed_by_engine",), None),
             )

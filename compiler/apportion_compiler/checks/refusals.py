@@ -39,7 +39,7 @@ _RULES = (
         "AP513",
         "mixed-gpu-counting",
         Severity.ERROR,
-        "a GPU guarantee specifies no model on a cluster that counts GPUs by model",
+        "a GPU guarantee does not specify a model, but the cluster counts GPUs by model",
     ),
     Rule("AP514", "unsupported-gpu-model-quota", Severity.ERROR, "the engine has no quota per GPU model"),
     Rule("AP515", "unsupported-weight-per-resource", Severity.WARNING, "the engine has one weight for all resources"),
@@ -50,7 +50,7 @@ _RULES = (
         "AP618",
         "queued-pool-unreachable",
         Severity.WARNING,
-        "a queue's limit leaves no quota on queued nodes that it may use",
+        "a queue's limit leaves no quota for its queued nodes",
     ),
     Rule(
         "AP520",

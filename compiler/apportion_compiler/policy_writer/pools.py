@@ -16,8 +16,8 @@ from apportion_policy.resources import GPU
 
 _MODEL = f"{GPU}/"
 GUESSED = (
-    "the objects do not describe the machines of a pool; their number and size are placeholders large enough for all "
-    "quotas, and for all guarantees with one 8-GPU machine down; set the actual values"
+    "the objects do not describe machines: set the number and size of each pool's machines; the placeholders cover all "
+    "quotas, and all guarantees with one 8-GPU machine down"
 )
 
 QUEUED_GKE = Gke(

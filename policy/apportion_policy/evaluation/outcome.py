@@ -119,7 +119,7 @@ def _death(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
     if -ended.status == signal.SIGABRT and b"memory allocation of" in ended.prints:
         return Fault("memory-limit", f"the policy requires more than {limits.memory_bytes // MIB} MiB of memory")
     if -ended.status == signal.SIGSYS:
-        return Fault("sandbox-violation", "this policy tried to make a system call of a different architecture")
+        return Fault("sandbox-violation", "this policy tried to make a system call for a different architecture")
     if -ended.status == signal.SIGSEGV and not tree.is_python:
         # The YAML parser, in C, is recursive.
         return Fault("malformed-document", "the document is nested too deeply")

@@ -24,7 +24,7 @@ def test_kubernetes_classes_cannot_be_declared(name: str) -> None:
 
 def test_installed_class_must_exist_in_a_chart() -> None:
     (message,) = _found(PriorityClass(name="teams", value=60, preemptible=True, installed_by_engine=True))
-    assert "no engine installs a class of that name" in message
+    assert "no engine installs a class with this name" in message
 
 
 def test_classes_of_charts_can_be_declared() -> None:

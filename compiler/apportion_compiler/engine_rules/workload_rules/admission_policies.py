@@ -141,7 +141,7 @@ def _placement(context: WorkloadContext, workload: Workload, *, may_share: bool)
             yield workload.rejected(
                 template_field(pods, "metadata", f"annotations[{asked[0]}]"), "Forbidden",
                 f"workloads in namespace {workload.namespace} must not request a fraction of a GPU",
-                "request whole GPUs, or set gpu_sharing in the policy",
+                "request whole GPUs, or set `gpu_sharing` in the policy",
             )  # fmt: skip
 
 

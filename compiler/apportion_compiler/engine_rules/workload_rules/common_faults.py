@@ -96,7 +96,7 @@ def _switches(context: WorkloadContext) -> Iterator[Verdict]:
         suspend = workload.shape.suspend
         if suspend is not None and workload.suspended() and not any(map(workload.values_of, resumed)):
             yield workload.pending(
-                ".".join(suspend), "Invalid", "it is suspended, but nothing on the cluster resumes it",
+                ".".join(suspend), "Invalid", "it is suspended, but no component of the cluster resumes it",
                 "remove suspend, or label it for the engine that should resume it",
             )  # fmt: skip
 
@@ -150,7 +150,7 @@ def gang_shortfall(workload: Workload, pods: PodSet, needed: str, field: str) ->
         yield workload.pending(
             template_field(pods, "metadata", field), "Invalid",
             f"the gang waits for {counted(int(needed), 'pod')}, but the {workload.kind} creates {workload.n_pods}",
-            f"use at most {workload.n_pods}",
+            f"require at most {counted(workload.n_pods, 'pod')}",
         )  # fmt: skip
 
 
