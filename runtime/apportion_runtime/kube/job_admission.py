@@ -270,7 +270,7 @@ class JobAdmission:
                 self.state.unconfirmed[number] = one
                 result.next_cycle_s = min(result.next_cycle_s, _REPEATED_S)
             except Refused as refused:
-                result.refused.append(f"{_shown(key)}: {refused}")
+                _note(_shown(key), refused, result)
                 self._keep(queues, one, refused, now)
             else:
                 self._released(one, result)
@@ -313,7 +313,7 @@ class JobAdmission:
         try:
             write.result()
         except (Refused, Unreachable) as failed:
-            result.refused.append(f"{name}: {failed}")
+            _note(name, failed, result)
             return False
         return True
 
@@ -350,6 +350,12 @@ class JobAdmission:
 
     def _stamp(self, now: float) -> str:
         return stamp(self.started, max(0.0, now - self.started))
+
+
+def _note(name: str, failed: Refused | Unreachable, result: CycleResult) -> None:
+    """Record why a write failed, unless its object has changed: controllers write jobs as well, and it is repeated."""
+    if not (isinstance(failed, Refused) and failed.rejection is Rejection.CONFLICT):
+        result.refused.append(f"{name}: {failed}")
 
 
 def _shown(key: ObjectKey) -> str:

@@ -128,6 +128,7 @@ def test_conflict_does_not_cost_a_job_its_turn() -> None:
     with admitting(server, log):
         until(lambda: bool(released(server)), log)
     assert released(server) == {"a"}
+    assert [line for line in log if "write rejected" in line] == []
 
 
 def test_rejected_queue_unit_is_repeated_ever_less_often_and_announces_nothing() -> None:
