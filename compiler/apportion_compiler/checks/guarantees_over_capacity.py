@@ -11,7 +11,7 @@ from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.resources import amount_text
 
 GUARANTEES_OVER_CAPACITY = Rule(
-    "AP601", "guarantees-over-capacity", Severity.ERROR, "guarantees add up to more than the capacity of the node pools"
+    "AP601", "guarantees-over-capacity", Severity.ERROR, "guarantees exceed the capacity of the node pools"
 )
 
 

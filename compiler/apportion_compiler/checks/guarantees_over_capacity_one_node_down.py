@@ -15,7 +15,7 @@ GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN = Rule(
     "AP602",
     "guarantees-over-capacity-one-node-down",
     Severity.WARNING,
-    "guarantees add up to more than the capacity of the node pools with one node down",
+    "guarantees exceed the capacity of the node pools with one node down",
 )
 
 

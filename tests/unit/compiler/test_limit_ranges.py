@@ -99,7 +99,7 @@ def test_limit_ranges_are_imported_on_every_engine() -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({}, "it is empty: set default_request"),
+        ({}, "it is empty: set `default_request`"),
         ({"max": Resources(cpu="unlimited")}, "`max`: cpu cannot be unlimited; omit it"),
         ({"max": Resources(gpu={"h100": 1})}, "whole GPUs of any model"),
         ({"max": Resources(gpu="0.5")}, "whole GPUs of any model"),

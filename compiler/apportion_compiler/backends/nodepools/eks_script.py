@@ -40,7 +40,7 @@ def eks_script(program: Program, pools: Sequence[EksPool]) -> Artifact:
         needed["SUBNETS"] = "the subnets of the nodes, separated by commas"
     if len(managed) < len(pools):
         needed["LAUNCH_DATA"] = (
-            "additional launch template fields for self-scaled nodes, such as ImageId and UserData, as a JSON object"
+            "additional launch template fields for self-managed nodes, such as ImageId and UserData, as a JSON object"
         )
     notes = (
         "Create or update the node groups of a cluster to match the policy. Usage: sh apply.sh (requires aws and jq)",

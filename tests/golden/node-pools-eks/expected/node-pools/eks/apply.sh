@@ -6,7 +6,7 @@ set -eu
 [ -n "${CLUSTER:-}" ] || CLUSTER=eks-us
 : "${NODE_ROLE_ARN:?set it to the IAM role of the nodes}"
 : "${SUBNETS:?set it to the subnets of the nodes, separated by commas}"
-: "${LAUNCH_DATA:?set it to additional launch template fields for self-scaled nodes, such as ImageId and UserData, as a JSON object}"
+: "${LAUNCH_DATA:?set it to additional launch template fields for self-managed nodes, such as ImageId and UserData, as a JSON object}"
 
 # Node pool block
 if aws ec2 describe-launch-templates --launch-template-names=block-template >/dev/null 2>&1; then
