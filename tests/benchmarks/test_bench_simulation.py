@@ -102,13 +102,19 @@ def test_openb(way: str, bench_size: BenchSize, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("n_jobs", [20_000, 100_000])
 def test_pai_jobs(n_jobs: int, bench_size: BenchSize, tmp_path: Path) -> None:
-    """As many jobs on 6,504 GPUs as PAI's simulator runs on 6,500, at its default rate of arrival."""
+    """As many jobs on 6,504 GPUs as PAI's simulator runs on 6,500, at its default rate of arrival.
+
+    That simulator neither evicts nor moves jobs, so KAI Scheduler only allocates here.
+    """
     n_jobs, n_nodes = (n_jobs, 813) if bench_size.judged else (200, 4)
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("\n".join(pai_jobs.rows(n_jobs)) + "\n")
     queues = [_queue("org", {}), _queue("training", {"parentQueue": "org"})]
     (tmp_path / "queues.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": queues}))
-    (tmp_path / "nodes.yaml").write_text(f"nodes: [{{pool: gpu, count: {n_nodes}, gpus: 8, cpu: 192}}]\n")
+    (tmp_path / "nodes.yaml").write_text(
+        f"nodes: [{{pool: gpu, count: {n_nodes}, gpus: 8, cpu: 192}}]\n"
+        "objects: [{apiVersion: v1, kind: EngineConfiguration, metadata: {name: allocate}, config: {actions: allocate}}]\n"
+    )
     report = tmp_path / "report.json"
     cost = run(
         (
