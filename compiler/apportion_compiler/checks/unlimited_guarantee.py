@@ -25,7 +25,7 @@ UNLIMITED_GUARANTEE = Rule(
     "AP204",
     "unlimited-guarantee-beside-bounded",
     Severity.ERROR,
-    "an unlimited guarantee makes the guarantees of its parent and siblings meaningless",
+    "an unlimited guarantee conflicts with finite guarantees of its parent or siblings",
 )
 _SHOWN = 8
 
