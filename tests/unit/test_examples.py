@@ -31,7 +31,7 @@ _LITERAL_MANIFESTS = {
         "AP706": "still reads cluster-autoscaler.kubernetes.io/consume-provisioning-request",
     },
     "seed-004-ai-scheduling": {
-        "AP701": "it has no plugin GPUAffinity",
+        "AP701": "plugin GPUAffinity does not exist",
         "AP702": "limits.nvidia.com/gpu has no effect",
     },
 }

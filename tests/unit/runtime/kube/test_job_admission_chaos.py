@@ -54,8 +54,10 @@ class Observed(ApiServer):
         return stored
 
 
-def _faults(server: Observed, draw: random.Random, is_faulty: Callable[[], bool]) -> Callable[[Sent], Rejection | None]:
-    """Return how the server answers: some writes fail, of which some have had their effect."""
+def _faults(
+    server: Observed, draw: random.Random, is_faulty: Callable[[], bool], lost: set[str]
+) -> Callable[[Sent], Rejection | None]:
+    """Return how the server answers: some writes fail, of which some have had their effect; their jobs are added to `lost`."""
 
     def answer(sent: Sent) -> Rejection | None:
         is_write = sent.method == "PATCH" or sent.path.endswith("/queueunits")
@@ -65,6 +67,7 @@ def _faults(server: Observed, draw: random.Random, is_faulty: Callable[[], bool]
         if status in (504, 0) and draw.random() < 0.5:
             with server.changed:
                 server._handle(sent)
+            lost.add(sent.path.rsplit("/", 1)[-1])
         return Rejection(status, "a fault")
 
     return answer
@@ -93,11 +96,11 @@ def _grown(one: Object) -> Object:
     return one if not one["spec"]["suspend"] else {**one, "spec": {**one["spec"], "parallelism": 2}}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_no_limit_is_exceeded_and_no_job_is_lost(seed: int) -> None:
     draw, server, log = random.Random(seed), Observed(), list[str]()
-    faulty = [True]
-    server.answer = _faults(server, random.Random(seed), lambda: bool(faulty))
+    faulty, lost = [True], set[str]()
+    server.answer = _faults(server, random.Random(seed), lambda: bool(faulty), lost)
     names = {f"j{number}": draw.choice(list(LIMITS)) for number in range(N_JOBS)}
     server.add(TREE)
     with admitting(server, log):
@@ -111,7 +114,8 @@ def test_no_limit_is_exceeded_and_no_job_is_lost(seed: int) -> None:
         faulty.clear()
         until(lambda: _all_complete(server, names), log, limit_s=90)
     assert server.exceeded == []
-    assert {name for name, _ in events(server, "Dequeued")} == names.keys()
+    # A job that completes before the scheduler sees the effect of an unanswered release has no event.
+    assert names.keys() - {name for name, _ in events(server, "Dequeued")} <= lost
 
 
 def _path(names: dict[str, str], name: str) -> str:

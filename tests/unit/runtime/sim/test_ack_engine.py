@@ -198,7 +198,7 @@ def test_job_of_an_unschedulable_gang_is_requeued() -> None:
     assert of(history, "requeued")[1].why == (
         "Backoff due to running timeout; position 1 in the backoff queue of root-b-"
         + of(history, "enqueued")[0].why[-5:]
-        + " for 2s"
+        + ", for another 2s"
     )
     assert at(history, "dequeued", "ray")[:3] == [0.0, 61.0, 123.0]
     # While it keeps silent it holds no quota.
