@@ -26,12 +26,15 @@ def is_relevant(kind: str, before: Manifest | None, after: Manifest) -> bool:
     """
     if before is None:
         return True
-    old, new = before["metadata"], after["metadata"]
-    version = new.get("resourceVersion")
-    if before is after or (version is not None and version == old.get("resourceVersion")):
+    if before is after:
         return False
+    old, new = before["metadata"], after["metadata"]
     read = _READ.get(kind)
-    return read is None or old.get("uid") != new.get("uid") or read(before) != read(after)
+    if read is not None:
+        return old.get("uid") != new.get("uid") or read(before) != read(after)
+    version = new.get("resourceVersion")
+    # A version alone is no proof: an API server whose etcd is restored from a backup uses versions again.
+    return version is None or version != old.get("resourceVersion") or before != after
 
 
 def _of_metadata(manifest: Manifest) -> tuple[Any, ...]:

@@ -66,3 +66,17 @@ def test_new_object_starts_cycle_and_own_write_does_not() -> None:
     written["metadata"]["resourceVersion"] = "2"
     assert is_relevant("Pod", None, written)
     assert not is_relevant("Pod", written, copy.deepcopy(written))
+
+
+@pytest.mark.parametrize("made", [NODE, POD, QUEUE, GROUP])
+def test_version_that_a_restored_etcd_uses_again_does_not_hide_a_change(made: dict[str, Any]) -> None:
+    before = {**made, "metadata": {**made["metadata"], "resourceVersion": "2"}}
+    other = {**before, "spec": {**before["spec"], "changed": True}}
+    assert is_relevant(made["kind"], before, copy.deepcopy(before)) is False
+    assert is_relevant(made["kind"], before, other) is True
+
+
+def test_object_that_is_listed_again_starts_no_cycle() -> None:
+    before = {"kind": "PriorityClass", "metadata": {"name": "train", "uid": "1", "resourceVersion": "2"}, "value": 50}
+    assert is_relevant("PriorityClass", before, copy.deepcopy(before)) is False
+    assert is_relevant("PriorityClass", before, {**before, "value": 60}) is True
