@@ -1,6 +1,6 @@
 """Whether recorded decisions notice a mutated rule of an engine: run as a program, with the mutation applied on import.
 
-Arguments: the folder with `cases.jsonl.gz` and `mutations.json`, the name of a mutation, and the seeds of the cases to run; all
+Arguments: the folder with the cases and `mutations.json`, the name of a mutation, and the seeds of the cases to run; all
 of them without one. Prints the seed of the first case that differs, or nothing.
 """
 

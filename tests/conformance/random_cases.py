@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 
 
 def cases(folder: str) -> Iterator[dict[str, Any]]:
-    """Yield the recorded cases of an engine."""
-    with gzip.open(HERE / folder / "cases.jsonl.gz", "rt", encoding="utf-8") as file:
-        yield from map(json.loads, file)
+    """Yield the recorded cases of an engine, file by file in the order of their names."""
+    for path in sorted((HERE / folder).glob("*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            yield from map(json.loads, file)
