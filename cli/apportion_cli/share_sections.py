@@ -80,7 +80,7 @@ def _check_peer(graph: PolicyGraph, queue: str, peer: str) -> None:
     if peer in siblings:
         return
     if peer in graph.nodes:
-        instead = f"; its siblings are {', '.join(siblings)}" if siblings else f"; {queue} has no siblings"
+        instead = f"; siblings of {queue}: {', '.join(siblings)}" if siblings else f"; {queue} has no siblings"
         raise click.UsageError(f"{peer} is not a sibling of {queue}{instead}")
     close = get_close_matches(peer, siblings, n=1)
     raise click.UsageError(f"queue {peer} does not exist" + (f"; did you mean {close[0]}?" if close else ""))

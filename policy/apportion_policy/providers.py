@@ -51,8 +51,8 @@ class Ack(Declaration):
     spot_strategy: Literal["NoSpot", "SpotWithPriceLimit", "SpotAsPriceGo"] = Field(
         default="NoSpot", description="Bidding strategy for spot instances."
     )
-    deployment_set: str | None = Field(default=None, description="Deployment set id of its instances.")
-    vswitches: tuple[str, ...] = Field(default=(), description="vSwitch ids of its instances.")
+    deployment_set: str | None = Field(default=None, description="Id of the nodes' deployment set.")
+    vswitches: tuple[str, ...] = Field(default=(), description="Ids of the nodes' vSwitches.")
 
 
 class Eks(Declaration):

@@ -251,7 +251,7 @@ def test_secret_becomes_an_environment_variable(text: str, variable: str) -> Non
 
 @pytest.mark.parametrize("text", ["hub", "hub:", ":token", "hub:token:A-B", "hub:1st"])
 def test_invalid_secret_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a Secret reference NAME:KEY"):
+    with pytest.raises(ValueError, match="is not a Secret reference of the form NAME:KEY"):
         parse_secret(text)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _TOOLS = {
     "kubectl": "used to apply and prune rendered trees",
-    "pulumi": "used by `apportion preview`, `up` and `drift` of stacks",
+    "pulumi": "used by `apportion preview`, `apportion up` and `apportion drift` for stacks",
     "git": "used to compare revisions",
 }
 

@@ -118,6 +118,6 @@ def parse_secret(text: str) -> SecretKey:
     variable = variable or _NOT_A_VARIABLE.sub("_", key).upper()
     if not name or not key or _NOT_A_VARIABLE.search(variable) or variable[:1].isdigit():
         raise ValueError(
-            f"`{text}` is not a Secret reference NAME:KEY or NAME:KEY:VARIABLE, such as hf-token:token:HF_TOKEN"
+            f"`{text}` is not a Secret reference of the form NAME:KEY or NAME:KEY:VARIABLE, such as hf-token:token:HF_TOKEN"
         )
     return SecretKey(name, key, variable)

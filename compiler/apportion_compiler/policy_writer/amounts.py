@@ -56,7 +56,7 @@ def amount_notes(queue: QueueRecord) -> Iterator[Note]:
         if models and amounts.get(GPU, total) != total:
             yield Note(
                 queue.object,
-                f"`{field}`: {gpu_text(amounts[GPU])} GPUs of any model are dropped, because amounts per model are kept",
+                f"the total in `{field}` (gpu: {gpu_text(amounts[GPU])}) is dropped, because the amounts per model are kept",
             )
 
 

@@ -104,7 +104,9 @@ def _single_fault(error: BaseException, frames: list[_Frame], tree: PolicyTree, 
     if isinstance(error, ApportionPolicyError):
         return _at(frames, tree, Fault("invalid-value", _text_of(error)))
     if isinstance(error, SystemExit):
-        return _at(frames, tree, Fault("policy-exception", "the policy ended its own process (SystemExit)"))
+        return _at(
+            frames, tree, Fault("policy-exception", "the policy raised SystemExit, for example by calling sys.exit()")
+        )
     text = _text_of(error)
     name = _name_of(error)
     return _at(frames, tree, Fault("policy-exception", f"{name}: {text}" if text else name))

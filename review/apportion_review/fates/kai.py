@@ -163,7 +163,7 @@ class _Side:
             )
         rule = "preemptible: jobs with a higher priority in its own queue can preempt it, and it can be moved to other nodes"
         if uid in self._in_exceeded_queues:
-            rule += ", and other queues can reclaim it instead of other work"
+            rule += ", and other queues can reclaim it because its queue or an ancestor exceeds its quota or limit"
         return Verdict(Fate.ON_DEMAND, rule, own)
 
     def _text(self, excess: Excess) -> str:

@@ -122,7 +122,7 @@ FIELDS: tuple[Field, ...] = (
         "engine",
         "engine",
         "string",
-        "engine whose objects the scheduler enforces: `kai` schedules pods, `ack` releases suspended jobs",
+        "engine whose quotas the scheduler enforces: with `kai`, it schedules pods; with `ack`, it releases suspended jobs",
         choices=(KAI, ACK),
     ),
     Field(

@@ -56,7 +56,7 @@ def check_definitions(connection: Connection) -> None:
     required = [one for one in WATCHED.values() if one.api_version in (QUEUE_API, POD_GROUP_API)]
     missing = _missing(connection, required)
     if missing:
-        why = f"KAI's CRDs are not installed: the API server does not define {missing}"
+        why = f"KAI's CRDs are not installed: the API server does not serve {missing}"
         raise MissingDefinitions(f"{why}{_of_others(connection)}", KAI_INSTALLATION)
 
 
@@ -69,7 +69,7 @@ def check_admission_definitions(connection: Connection) -> None:
     required = [one for one in ADMISSION_KINDS.values() if one.api_version in (TREE_API, KUBE_QUEUE_API)]
     missing = _missing(connection, required)
     if missing:
-        why = f"the CRDs of ElasticQuotaTree and kube-queue are not installed: the API server does not define {missing}"
+        why = f"the CRDs for ElasticQuotaTree and kube-queue are not installed: the API server does not serve {missing}"
         raise MissingDefinitions(why, ACK_INSTALLATION)
 
 

@@ -106,13 +106,13 @@ def _bind(cluster: Cluster, gang: GangBinding, placement: Placement) -> None:
         cluster.bind(placement.pod, placement.node)
     except Refused as refused:
         gang.unbound.append(placement)
-        gang.failures.append(f"pod {name} to node {placement.node}: {refused}")
+        gang.failures.append(f"binding of pod {name} to node {placement.node}: {refused}")
         is_permanent = refused.rejection is Rejection.PERMANENT and refused.origin is not Origin.ACCOUNT
         if is_permanent and gang.rejected is None:
             gang.rejected = f"the API server rejected the binding of pod {name}: {refused}"
     except Unreachable as unreachable:
         # It may be bound: the cache assumes so until the next cycle has verified it.
-        gang.failures.append(f"pod {name} to node {placement.node}: {unreachable}")
+        gang.failures.append(f"binding of pod {name} to node {placement.node}: {unreachable}")
     else:
         gang.bound.append(placement)
 

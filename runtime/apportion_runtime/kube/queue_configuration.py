@@ -68,7 +68,9 @@ def read_configuration(trees: Iterable[Manifest], queues: Iterable[Manifest]) ->
             read_queue(one)
         except ValueError as wrong:
             address = f"{QUEUE} {QUEUE_NAMESPACE}/{name_of(one)}"
-            faults.append(Fault(UNREADABLE, address, f"{wrong}; the default settings apply until it is valid", ""))
+            faults.append(
+                Fault(UNREADABLE, address, f"{wrong}; the queue uses the default settings until this is fixed", "")
+            )
             readable.append(_with_defaults(one))
         else:
             readable.append(one)

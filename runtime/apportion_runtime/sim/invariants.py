@@ -98,7 +98,7 @@ def _overfull_nodes(cluster_state: ClusterState) -> Iterator[str]:
                 devices += pod.record.gpu.count
         for resource, amount in used.items():
             if amount > node.allocatable.get(resource, 0.0) + _TOLERANCE:
-                yield f"pods on {name} use {amount:g} of {resource}; allocatable is {node.allocatable.get(resource, 0.0):g}"
+                yield f"pods on {name} use {amount:g} of {resource}, but only {node.allocatable.get(resource, 0.0):g} is allocatable"
         if devices + len(shared) > node.allocatable.get("gpu", 0.0):
             yield f"{devices} whole and {len(shared)} shared devices are allocated on {name}, which has {node.allocatable.get('gpu', 0.0):g}"
         memory = (node.gpu_memory or 100) // 100 * 100

@@ -137,7 +137,7 @@ def test_unschedulable_workload_is_warned_about(run: Run, policy: Path) -> None:
         (["vision", "-k", "Job", "--gpus", "many"], '"many" is not a GPU quantity'),
         (["vision", "-k", "Job", "--gpus", "unlimited"], "a resource request cannot be unlimited"),
         (["vision", "-k", "Job", "--gpus", "-1"], "-1 is negative"),
-        (["vision", "-k", "Job", "--secret", "hub"], "`hub` is not a Secret reference NAME:KEY"),
+        (["vision", "-k", "Job", "--secret", "hub"], "`hub` is not a Secret reference of the form NAME:KEY"),
         (["vision", "-k", "Job", "--workers", "0"], "0 is not in the range"),
         (["vision", "-k", "Job", "-e", "prd"], "environment prd does not exist; did you mean prod?"),
         (["vision", "-k", "Job", "-e", "prod", "--cluster", "cpu"], "environment prod has no cluster cpu"),

@@ -160,7 +160,7 @@ def test_parent_queue_lists_its_children(explained: Run) -> None:
     ("peer", "says"),
     [
         ("speec", "queue speec does not exist; did you mean speech?"),
-        ("serving", "serving is not a sibling of vision; its siblings are speech"),
+        ("serving", "serving is not a sibling of vision; siblings of vision: speech"),
     ],
 )
 def test_peer_that_is_not_sibling_is_rejected(explained: Run, peer: str, says: str) -> None:

@@ -100,7 +100,7 @@ def test_missing_definitions_name_the_command_that_installs_them(run: Run, tmp_p
         server.server_close()
         thread.join()
     assert told.code == 3
-    assert "does not define queues.scheduling.run.ai (v2) and podgroups.scheduling.run.ai (v2alpha2)" in told.err
+    assert "does not serve queues.scheduling.run.ai (v2) and podgroups.scheduling.run.ai (v2alpha2)" in told.err
     assert "helm show crds oci://ghcr.io/kai-scheduler/kai-scheduler/kai-scheduler" in told.err
 
 

@@ -10,7 +10,7 @@ _NAMESPACE = ("", "Namespace")
 TRAITS = EngineTraits(
     versions=KUBERNETES,
     # A ResourceQuota limits a single namespace; no object limits several together.
-    evicts_non_preemptible="kube-scheduler evicts it for {}",
+    evicts_non_preemptible="kube-scheduler preempts such pods for {}",
     limit_over_parent="ResourceQuotas enforce only the namespace's limit",
     configuration_kinds=frozenset((_NAMESPACE, ("", "LimitRange"), ("", "ResourceQuota"))),
     references=tuple(

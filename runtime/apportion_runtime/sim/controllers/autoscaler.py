@@ -186,7 +186,7 @@ def _unfollowed(made: Manifest) -> str:
     kind, name = kind_of(made)[1], name_of(made)
     if kind in _SCALED:
         return f"no HorizontalPodAutoscaler targets {kind} {name}: add one to `objects`, or set `load`"
-    return f"a {kind} cannot be scaled by demand: set `load`, the number of replicas over time"
+    return f"a {kind} cannot scale with demand: set `load`, the number of replicas over time"
 
 
 def demand_at(work: Work, elapsed_s: float) -> float:

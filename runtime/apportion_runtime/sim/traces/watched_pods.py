@@ -177,7 +177,9 @@ def _gpus(watched: WatchedObject, whole: int) -> tuple[int, int]:
 def _started_s(watched: WatchedObject) -> float | None:
     for condition in mappings(watched.state, "status", "conditions"):
         if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
-            return timestamp_of("the time of PodScheduled", str(condition.get("lastTransitionTime") or ""))
+            return timestamp_of(
+                "lastTransitionTime of condition PodScheduled", str(condition.get("lastTransitionTime") or "")
+            )
     return timestamp_of("status.startTime", str(mapping(watched.state, "status").get("startTime") or ""))
 
 

@@ -30,7 +30,7 @@ def test_missing_definitions_are_named(groups: tuple[str, ...], named: str) -> N
     )
     with running(server) as connection, pytest.raises(MissingDefinitions) as told:
         run(connection, Options("kai-scheduler"), None, Counters(), say=lambda _: None, ended=Event())
-    assert str(told.value) == f"KAI's CRDs are not installed: the API server does not define {named}"
+    assert str(told.value) == f"KAI's CRDs are not installed: the API server does not serve {named}"
 
 
 def test_definitions_of_another_engine_are_named() -> None:
@@ -52,7 +52,7 @@ def test_missing_definitions_of_ack_are_named_with_their_installation() -> None:
     with running(server) as connection, pytest.raises(MissingDefinitions) as told:
         run(connection, options, None, Counters(), say=lambda _: None, ended=Event())
     assert str(told.value).startswith(
-        "the CRDs of ElasticQuotaTree and kube-queue are not installed: the API server does not define "
+        "the CRDs for ElasticQuotaTree and kube-queue are not installed: the API server does not serve "
         "elasticquotatrees.scheduling.sigs.k8s.io (v1beta1), "
         "queues.scheduling.x-k8s.io (v1alpha1) and queueunits.scheduling.x-k8s.io (v1alpha1)"
     )

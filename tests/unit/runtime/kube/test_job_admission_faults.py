@@ -87,9 +87,10 @@ def test_job_that_grows_before_its_release_is_decided_on_again() -> None:
 
 def test_queue_unit_follows_the_job_while_it_waits() -> None:
     server, log = ApiServer(), list[str]()
-    server.add(TREE, queue("video", "root/algorithm/video"), job("held", 12), job("a", 12), _special())
+    held = job("held", 12, creationTimestamp="2025-11-21T06:00:00Z")
+    server.add(TREE, queue("video", "root/algorithm/video"), held, job("a", 12), _special())
     with admitting(server, log):
-        until(lambda: UNITS.format("video", "a") in server.held, log)
+        until(lambda: "a" in dict(events(server, "Backoff")), log)
         grown = {"spec": {"parallelism": 2}, "metadata": {"annotations": {"kube-queue/queue-name": "special"}}}
         change(server, A, partial(merged, patch=grown))
         until(lambda: unit(server, "a")["spec"]["queue"] == "special", log)

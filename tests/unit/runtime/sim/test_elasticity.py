@@ -126,7 +126,7 @@ def test_unsupported_configuration_is_refused(config: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("RayCluster", r"workloads\[0\].demand: a RayCluster cannot be scaled by demand: set `load`"),
+        ("RayCluster", r"workloads\[0\].demand: a RayCluster cannot scale with demand: set `load`"),
         ("Deployment", r"workloads\[0\].demand: no HorizontalPodAutoscaler targets Deployment w"),
     ],
 )

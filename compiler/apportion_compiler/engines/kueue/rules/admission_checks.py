@@ -81,7 +81,7 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
             "spec.managedResources",
             "Invalid",
             f"must list at most {_MAX_PARAMETERS} distinct resources",
-            f"list each resource once, at most {_MAX_PARAMETERS}",
+            f"list at most {_MAX_PARAMETERS} resources, each only once",
         )
     yield from about.one_of(config.merge_policy, "spec.podSetMergePolicy", _MERGES)
     if len(config.node_labels) > _MAX_SELECTORS:
