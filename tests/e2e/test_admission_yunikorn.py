@@ -111,7 +111,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
         "schedulerName must be yunikorn in namespace alpha",
     ),
     "pod-on-a-node": (_pod("alpha", node="node-1"), "nodeName bypasses the scheduler"),
-    "outside-with-yunikorn": (pod("default", scheduler=YUNIKORN), "namespace default does not belong to a queue"),
+    "outside-with-yunikorn": (pod("default", scheduler=YUNIKORN), "namespace default does not belong to any queue"),
     "outside-in-a-queue": (pod("default", ALPHA, scheduler=None), "namespace default does not belong to a queue"),
     "outside-in-a-queue-by-annotation": (
         pod("default", annotations=ALPHA, scheduler=None),
