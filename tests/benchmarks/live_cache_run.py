@@ -117,7 +117,7 @@ def main(n_nodes: str, n_pods: str) -> None:
     for number in range(_ROUNDS):
         name = f"lone-{number}"
         made = pod(name)
-        metadata = {**made["metadata"], "uid": name, "resourceVersion": "1", "creationTimestamp": _AT}
+        metadata = {**made["metadata"], "uid": name, "resourceVersion": str(number + 2), "creationTimestamp": _AT}
         cache.put_created("Pod", {**made, "metadata": metadata, "status": {"phase": "Pending"}})
         lone_s.append(_cycle(scheduling, n_bound=1))
     print(
