@@ -10,6 +10,7 @@ from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING
 from apportion_runtime.kube.backoffs import Backoffs
+from apportion_runtime.kube.bind_retries import BindRetries
 from apportion_runtime.kube.cluster import Cluster, Key, Manifest
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.errors import Refused, Unreachable
@@ -27,9 +28,10 @@ def bind_decided(
     result: CycleResult,
     *,
     rejected: Backoffs[Key],
+    retries: BindRetries,
     reservations: GangReservations | None,
 ) -> None:
-    """Bind the pods that a cycle has decided to bind, and those that waited for a shared device.
+    """Bind the pods that a cycle has decided to bind, those that waited for a shared device, and those whose bind failed.
 
     Args:
         cluster: The cluster.
@@ -37,12 +39,15 @@ def bind_decided(
         session: The cycle.
         result: Receives what was bound.
         rejected: Receives the pod groups whose binding is rejected.
+        retries: The binds that failed in earlier cycles; receives those that fail now.
         reservations: The gangs that wait for shared devices; None if pods do not share devices.
 
     Raises:
         NotLeader: If this scheduler lost its lease.
     """
-    gangs: dict[str, list[Placement]] = {}
+    gangs: dict[str, list[Placement]] = {
+        job: [*placements] for job, placements in retries.due(cluster, session).items()
+    }
     for task in session.decided.binds:
         # A later action may have chosen the pod as a victim: it is then pipelined at best.
         if task.status != BINDING:
@@ -53,6 +58,7 @@ def bind_decided(
     failed: list[GangBinding] = []
     if reservations is not None:
         for job in [job for job, placements in gangs.items() if any(one.task.received_fraction for one in placements)]:
+            retries.drop(job)
             reservations.hold(job, gangs.pop(job))
         settled = reservations.settle(cluster, pool, session)
         failed = settled.failed
@@ -60,6 +66,12 @@ def bind_decided(
         for job, ready in settled.ready.items():
             gangs.setdefault(job, []).extend(ready)
     for gang in (*failed, *bind_gangs(cluster, pool, gangs, session.jobs)):
+        if gang.rejected is None:
+            retries.add(one for one in gang.failed if reservations is None or not reservations.holds(one.task.uid))
+        else:
+            retries.drop(gang.job.uid)
+            if reservations is not None:
+                reservations.drop(gang.unbound)
         _conclude(cluster, pool, gang, rejected, result)
 
 

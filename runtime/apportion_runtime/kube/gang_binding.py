@@ -50,6 +50,7 @@ class GangBinding:
         job: The gang.
         bound: Pods that are bound.
         unbound: Pods whose bind was rejected, or not sent after the rejection.
+        failed: Pods whose bind failed, but may succeed when it is repeated.
         failures: The failures, each as a sentence with the pod.
         rejected: Why the gang cannot be bound, as a clause, after a permanent rejection.
         taken_back: Pods that must be evicted because the gang is incomplete.
@@ -58,6 +59,7 @@ class GangBinding:
     job: Job
     bound: list[Placement] = field(default_factory=list)
     unbound: list[Placement] = field(default_factory=list)
+    failed: list[Placement] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     rejected: str | None = None
     taken_back: tuple[Task, ...] = ()
@@ -95,6 +97,11 @@ def take_back(gang: GangBinding) -> None:
         gang.taken_back = tuple(_not_started(gang))
 
 
+def as_bound(pod: Manifest, node: str) -> Manifest:
+    """Return a pod as if it were bound to a node."""
+    return {**pod, "spec": {**pod["spec"], "nodeName": node}}
+
+
 def _bind(cluster: Cluster, gang: GangBinding, placement: Placement) -> None:
     name = placement.pod["metadata"]["name"]
     if gang.rejected is not None:
@@ -108,10 +115,13 @@ def _bind(cluster: Cluster, gang: GangBinding, placement: Placement) -> None:
         gang.unbound.append(placement)
         gang.failures.append(f"binding of pod {name} to node {placement.node}: {refused}")
         is_permanent = refused.rejection is Rejection.PERMANENT and refused.origin is not Origin.ACCOUNT
+        if not is_permanent and refused.rejection is not Rejection.GONE:
+            gang.failed.append(placement)
         if is_permanent and gang.rejected is None:
             gang.rejected = f"the API server rejected the binding of pod {name}: {refused}"
     except Unreachable as unreachable:
         # It may be bound: the cache assumes so until the next cycle has verified it.
+        gang.failed.append(placement)
         gang.failures.append(f"binding of pod {name} to node {placement.node}: {unreachable}")
     else:
         gang.bound.append(placement)

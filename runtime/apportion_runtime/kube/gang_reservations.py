@@ -19,9 +19,10 @@ from functools import partial
 
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING, BOUND
+from apportion_runtime.kube.bind_retries import RETRIED_S
 from apportion_runtime.kube.cluster import Cluster, Key, Manifest, key_of
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
-from apportion_runtime.kube.gang_binding import GangBinding, Placement, take_back
+from apportion_runtime.kube.gang_binding import GangBinding, Placement, as_bound, take_back
 from apportion_runtime.kube.gpu_groups import (
     GpuGroups,
     labelled,
@@ -58,6 +59,7 @@ class _Held:
         until_s: When their devices must be reserved, on the clock.
         reserved: The groups whose reservation pods exist.
         is_sent: Whether the binds were sent.
+        retried_until_s: When binds that fail are given up, on the clock; None if none has failed.
     """
 
     job: str
@@ -65,6 +67,7 @@ class _Held:
     until_s: float
     reserved: set[str] = field(default_factory=set)
     is_sent: bool = False
+    retried_until_s: float | None = None
 
     @property
     def nodes(self) -> dict[str, Placement]:
@@ -126,6 +129,7 @@ class GangReservations:
         now_s = self._clock()
         self._lost_since_s = {group: self._lost_since_s.get(group, now_s) for group in sorted(self._groups.lost)}
         made: dict[Key, Manifest] = {}
+        self._held = [one for gang in self._held for one in _with_retry(gang, pods, now_s)]
         for gang in self._held:
             unconfirmed: dict[str, Placement] = {}
             for uid, placement in gang.placements.items():
@@ -137,7 +141,7 @@ class GangReservations:
                 if seen is not one:
                     made[key] = seen
                     unconfirmed[uid] = placement
-            # A bind whose labels the watch has delivered needs no help any more, and one that failed is decided anew.
+            # A bind whose labels the watch has delivered needs no help any more.
             if gang.is_sent:
                 gang.placements = unconfirmed
         self._held = [gang for gang in self._held if gang.placements]
@@ -146,6 +150,12 @@ class GangReservations:
     def reset(self) -> None:
         """Forget the held gangs: another scheduler leads."""
         self._held = []
+
+    def drop(self, placements: Iterable[Placement]) -> None:
+        """Forget pods whose gang cannot be bound."""
+        for one in placements:
+            for gang in self._held:
+                gang.placements.pop(one.task.uid, None)
 
     def holds(self, pod: str) -> bool:
         """Return whether a pod, by uid, is held."""
@@ -345,10 +355,25 @@ def _with_devices(placements: Iterable[Placement], devices: Mapping[str, str]) -
         yield one if one.share is None else replace(one, devices=tuple(devices[group] for group in one.share.groups))
 
 
+def _with_retry(gang: _Held, pods: Mapping[Key, Manifest], now_s: float) -> Iterator[_Held]:
+    """Yield a gang, and as another one its pods whose bind was sent and failed: it is sent again."""
+    yield gang
+    if not gang.is_sent:
+        return
+    until_s = now_s + RETRIED_S if gang.retried_until_s is None else gang.retried_until_s
+    failed = {uid: one for uid, one in gang.placements.items() if _is_unbound(pods.get(key_of(one.pod)), uid)}
+    if failed and now_s < until_s:
+        yield _Held(gang.job, failed, gang.until_s, set(gang.reserved), retried_until_s=until_s)
+
+
+def _is_unbound(pod: Manifest | None, uid: str) -> bool:
+    return pod is not None and pod["metadata"].get("uid") == uid and not pod["spec"].get("nodeName")
+
+
 def _as_bound(pod: Manifest, placement: Placement) -> Manifest:
     if "deletionTimestamp" in pod["metadata"]:
         return pod
-    made = {**pod, "spec": {**pod["spec"], "nodeName": placement.node}}
+    made = as_bound(pod, placement.node)
     return made if placement.share is None else labelled(made, placement.share.groups)
 
 

@@ -19,6 +19,7 @@ from apportion_runtime.core.explain.pending import pending_jobs
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
 from apportion_runtime.kube.backoffs import Backoffs
+from apportion_runtime.kube.bind_retries import BindRetries
 from apportion_runtime.kube.cluster import Cluster, Key, Manifest
 from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.cycle_bindings import bind_decided, group_of
@@ -71,6 +72,7 @@ class Scheduling:
         reasons: The pending reasons of pods and pod groups, as reported by events.
         statuses: The status of pod groups and queues.
         records: The records of the cluster, and the session of the last cycle.
+        retries: The binds that failed for now.
         reservations: The gangs that wait for shared devices; None if pods do not share devices.
         log: Records each cycle for replay, if there is one.
     """
@@ -84,6 +86,7 @@ class Scheduling:
     reasons: PendingReasons = field(default_factory=PendingReasons)
     statuses: StatusUpdates = field(default_factory=StatusUpdates)
     records: ClusterRecords = field(default_factory=ClusterRecords)
+    retries: BindRetries = field(default_factory=BindRetries)
     reservations: GangReservations | None = None
     log: DecisionLogWriter | None = None
 
@@ -102,8 +105,10 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
     try:
         return _run(scheduling, now)
     except BaseException as failed:
-        if scheduling.reservations is not None and isinstance(failed, NotLeader):
-            scheduling.reservations.reset()
+        if isinstance(failed, NotLeader):
+            scheduling.retries.reset()
+            if scheduling.reservations is not None:
+                scheduling.reservations.reset()
         # The kept session may contain decisions of an interrupted cycle.
         scheduling.records.reset()
         raise
@@ -133,10 +138,11 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
 
 def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult, *, engine: Engine) -> None:
     """Bind and evict what the cycle has decided."""
-    cluster, pool, reservations = scheduling.cluster, scheduling.pool, scheduling.reservations
+    cluster, pool = scheduling.cluster, scheduling.pool
+    retries, reservations = scheduling.retries, scheduling.reservations
     gangs, victims = scheduling.rejections.gangs, scheduling.rejections.victims
     if reservations is None:
-        bind_decided(cluster, pool, session, result, rejected=gangs, reservations=None)
+        bind_decided(cluster, pool, session, result, rejected=gangs, retries=retries, reservations=None)
         evict_victims(cluster, pool, session, victims, result)
         return
 
@@ -146,7 +152,7 @@ def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult, *,
     scope = SharingScope(reservations, session, is_own)
     # The decisions regard these devices as free, but the kubelet only once their reservation pods are gone.
     clean_reservations(cluster, pool, scope, result)
-    bind_decided(cluster, pool, session, result, rejected=gangs, reservations=reservations)
+    bind_decided(cluster, pool, session, result, rejected=gangs, retries=retries, reservations=reservations)
     withheld = reservations.withheld_from(session)
     for name in evict_victims(cluster, pool, session, victims, result, withheld=withheld):
         namespace, _, group = name.rpartition("/")
@@ -174,13 +180,13 @@ def _delays(scheduling: Scheduling, session: Session, result: CycleResult) -> It
 def _show_pods(
     scheduling: Scheduling, ungrouped: Mapping[Key, Ungrouped], result: CycleResult, *, engine: Engine
 ) -> None:
-    """Leave out the pods that cannot be bound, those of this shard with the reason; pods of held gangs are bound."""
+    """Omit pods that cannot be bound, those of this shard with the reason; regard pods of held gangs as bound."""
     reservations, cluster, objects = scheduling.reservations, scheduling.cluster, scheduling.records.objects
     objects.follow(cluster.changes(objects))
     sharing_fault = None if reservations is None else partial(reservations.check.fault, cluster)
-    bound: Mapping[Key, Manifest] = {}
+    bound = {**scheduling.retries.bound_pods(cluster)}
     if reservations is not None:
-        bound = reservations.bound_pods(objects.pods, objects.sharing.values(), engine.reservation_app)
+        bound |= reservations.bound_pods(objects.pods, objects.sharing.values(), engine.reservation_app)
     rejected = scheduling.rejections.gangs.active()
     excluded = {**objects.unbound.unsupported(objects.volumes, scheduling.scheduler, rejected, sharing_fault, bound)}
     for key, one in ungrouped.items():
@@ -216,7 +222,8 @@ def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None
 
 
 def _is_held(scheduling: Scheduling, pod: str) -> bool:
-    return scheduling.reservations is not None and scheduling.reservations.holds(pod)
+    reservations = scheduling.reservations
+    return scheduling.retries.holds(pod) or (reservations is not None and reservations.holds(pod))
 
 
 def _keep_times(scheduling: Scheduling, job: Job) -> None:

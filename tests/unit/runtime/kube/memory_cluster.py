@@ -7,10 +7,11 @@ from typing import Any
 
 from apportion_runtime.admission.objects import Unreadable
 from apportion_runtime.kube.backoffs import Backoffs
+from apportion_runtime.kube.bind_retries import BindRetries
 from apportion_runtime.kube.cluster import Change, Manifest
 from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.cycle_result import CycleResult
-from apportion_runtime.kube.errors import NotLeader, Refused
+from apportion_runtime.kube.errors import NotLeader, Refused, Unreachable
 from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.pod_grouping import GroupedPods
@@ -33,11 +34,12 @@ class Memory:
         self.events: list[tuple[str, str, str]] = []
         self.unreadable: set[str] = set()
         self.undelivered: set[tuple[str, str, str]] = set()
-        self.refuses: dict[str, Refused] = {}
+        self.refuses: dict[str, Refused | Unreachable] = {}
         self.keeps: dict[str, Refused] = {}
         self.failures: list[str] = []
         self.clock_s = 0.0
         self.rejections = Rejections(Backoffs(10, 300, lambda: self.clock_s), Backoffs(10, 300, lambda: self.clock_s))
+        self.retries = BindRetries(lambda: self.clock_s)
         self.reservations: GangReservations | None = None
         self.refuses_creation: Refused | None = None
         self.is_leader = True
@@ -153,6 +155,7 @@ def run_cycle(cluster: Memory, now: float, *, shard: str | None = None) -> Cycle
             reasons=cluster.reasons,
             statuses=cluster.statuses,
             records=cluster.records,
+            retries=cluster.retries,
             reservations=cluster.reservations,
         )
         return run_cycle_of(scheduling, now)
