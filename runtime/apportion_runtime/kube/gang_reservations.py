@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -173,19 +173,21 @@ class GangReservations:
             made[one.task.uid] = replace(one, share=share)
         self._held.append(_Held(job, made, self._clock() + self.settings.timeout_s))
 
-    def settle(self, cluster: Cluster, pool: WritePool, session: Session) -> Settled:
+    def settle(self, cluster: Cluster, pool: WritePool, session: Session, left: Collection[str] = ()) -> Settled:
         """Create the reservation pods of held gangs, and return the gangs that need not be held any longer.
 
         Args:
             cluster: The cluster.
             pool: The threads that write.
             session: The cycle; it may have evicted pods of held gangs.
+            left: Nodes on which a reservation pod could not be deleted; gangs with pods on them are held.
 
         Raises:
             NotLeader: If this scheduler lost its lease.
         """
         settled = Settled()
         waiting = [gang for gang in self._held if not gang.is_sent and self._refresh(cluster, session, gang)]
+        waiting = [gang for gang in waiting if not any(one.node in left for one in gang.placements.values())]
         failures = self._reserve(cluster, pool, waiting, settled)
         for gang in waiting:
             placements = list(gang.placements.values())

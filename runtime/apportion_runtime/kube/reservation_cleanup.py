@@ -5,7 +5,7 @@ Source: pkg/binder/binding/resourcereservation/resource_reservation.go (syncForP
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import NamedTuple
 
@@ -38,8 +38,10 @@ class SharingScope(NamedTuple):
     is_own: Callable[[Manifest], bool]
 
 
-def clean_reservations(cluster: Cluster, pool: WritePool, scope: SharingScope, result: CycleResult) -> None:
+def clean_reservations(cluster: Cluster, pool: WritePool, scope: SharingScope, result: CycleResult) -> Collection[str]:
     """Delete the reservation pods that no pod needs, and remove pending pods from groups of devices.
+
+    Returns the nodes with a reservation pod that could not be deleted: their kubelets regard its device as allocated.
 
     Args:
         cluster: The cluster.
@@ -50,9 +52,11 @@ def clean_reservations(cluster: Cluster, pool: WritePool, scope: SharingScope, r
     Raises:
         NotLeader: If this scheduler lost its lease.
     """
-    unused = [partial(_delete, cluster, pod, result) for pod in scope.reservations.take_unused(scope.session)]
+    left: set[str] = set()
+    unused = [partial(_delete, cluster, pod, result, left) for pod in scope.reservations.take_unused(scope.session)]
     stale = [partial(_unshare, cluster, pod, result) for pod in scope.reservations.take_stale(scope.is_own)]
     results([pool.submit(Priority.GROUP, write) for write in (*unused, *stale)])
+    return left
 
 
 def evict_unreserved(cluster: Cluster, pool: WritePool, scope: SharingScope, result: CycleResult) -> None:
@@ -71,11 +75,12 @@ def evict_unreserved(cluster: Cluster, pool: WritePool, scope: SharingScope, res
         result.decisions.append(Decision(line, decision="evict", **fields, pods=[name_of(pod)]))
 
 
-def _delete(cluster: Cluster, reservation: Manifest, result: CycleResult) -> None:
+def _delete(cluster: Cluster, reservation: Manifest, result: CycleResult, left: set[str]) -> None:
     try:
         cluster.delete(reservation)
     except (Refused, Unreachable) as failed:
         result.refused.append(f"{name_of(reservation)}: {failed}")
+        left.add(reservation["spec"]["nodeName"])
 
 
 def _unshare(cluster: Cluster, pod: Manifest, result: CycleResult) -> None:

@@ -42,6 +42,7 @@ class Memory:
         self.retries = BindRetries(lambda: self.clock_s)
         self.reservations: GangReservations | None = None
         self.refuses_creation: Refused | None = None
+        self.refuses_deletion: Refused | None = None
         self.is_leader = True
         self.grouped = GroupedPods()
         self.reasons, self.statuses, self.records = PendingReasons(), StatusUpdates(), ClusterRecords()
@@ -97,6 +98,8 @@ class Memory:
         return self.held[key]
 
     def delete(self, pod: Manifest) -> None:
+        if self.refuses_deletion is not None:
+            raise self.refuses_deletion
         del self.held[self._key(pod)]
 
     def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:

@@ -297,3 +297,28 @@ def test_failed_check_starts_no_cycles_once_no_pod_shares_gpus() -> None:
     del cluster.held["Pod", "team", "a"]
     cluster.clock_s += 61
     assert run_cycle(cluster, NOW + 61).next_cycle_s == math.inf
+
+
+@pytest.mark.parametrize("gang", [("pod",), ("pod", "share")], ids=["whole GPUs", "with a shared GPU"])
+def test_no_pod_is_bound_to_a_node_whose_unused_reservation_cannot_be_deleted(gang: tuple[str, ...]) -> None:
+    cluster = sharing_cluster(sharing("former"))
+    bind_all(cluster)
+    del cluster.held["Pod", "team", "former"]
+    cluster.refuses_deletion = Refused(503, "overloaded")
+    pods = (
+        [pod("whole", "team", 3, **GANG), sharing("shared", **GANG)] if "share" in gang else [pod("whole", "team", 4)]
+    )
+    for one in (pod_group("gang", "team", len(pods)), *pods):
+        cluster.create(one)
+    for second in (2, 3):
+        result = run_cycle(cluster, NOW + second)
+        report_devices(cluster)
+        assert (result.bound, len(result.refused)) == ([], 1)
+        assert result.next_cycle_s <= 1
+    # The kubelet would reject a pod that needs the device.
+    assert len(reservations(cluster)) == 1
+    cluster.refuses_deletion = None
+    run_cycle(cluster, NOW + 4)
+    report_devices(cluster)
+    run_cycle(cluster, NOW + 5)
+    assert cluster.node_of("whole") == "n1"
