@@ -20,10 +20,10 @@ from apportion_runtime.core.snapshot import Node
 from apportion_runtime.engines.ack.members import Members
 from apportion_runtime.engines.ack.victims import RECLAIM, PendingGang, PlacedPod, over_max, victims
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, NodeState, PodFacts, Profile
-from apportion_runtime.engines.kube_scheduler.filters import explained
+from apportion_runtime.engines.kube_scheduler.equivalence import alike
+from apportion_runtime.engines.kube_scheduler.node_statuses import NodeStatuses
 from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT
-from apportion_runtime.engines.kube_scheduler.scheduler import Unplaced, alike
-from apportion_runtime.engines.kube_scheduler.scores import scores
+from apportion_runtime.engines.kube_scheduler.scheduler import Unplaced
 from apportion_runtime.kube_queue.job_queue import Backoff
 from apportion_runtime.kube_queue.tree import Tree
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
@@ -234,12 +234,10 @@ class AckScheduler(KubeScheduler):
                 failed.append(Unplaced(pod, message, is_held=True))
                 continue
             profile = self._profiles[pod.record.scheduler or DEFAULT]
-            fitting, statuses = self.fitting(pod, profile)
-            if not fitting:
-                failed.append(Unplaced(pod, explained(list(statuses.values()), len(self.nodes.all))))
+            node = self.find_node(pod, profile)
+            if isinstance(node, NodeStatuses):
+                failed.append(Unplaced(pod, node.explained()))
                 continue
-            found = scores(pod, profile, fitting, self.nodes) if len(fitting) > 1 else [0]
-            node = fitting[max(range(len(fitting)), key=lambda i: (found[i], -i))]
             node.add(pod)
             self.members.use(quota, pod.request)
             places.append((pod, node))

@@ -33,7 +33,7 @@ class Pods:
     def __init__(self, cluster_state: ClusterState, gangs: Gangs | None = None) -> None:
         self._cluster_state = cluster_state
         self._facts: dict[str, PodFacts] = {}
-        self._shapes: dict[tuple[int, str], tuple[Manifest, PodFacts]] = {}
+        self._shapes: dict[int, dict[str, tuple[Manifest, PodFacts]]] = {}
         self._unplaced: dict[str, None] = {}
         self.gangs = gangs or Gangs(cluster_state)
 
@@ -41,8 +41,8 @@ class Pods:
         """Read a new pod, and assign it to its gang."""
         record = self.gangs.add_pod(running, made)
         spec = made["spec"]
-        key = (running.number, record.sub_group)
-        known = self._shapes.get(key)
+        shapes = self._shapes.setdefault(running.number, {})
+        known = shapes.get(record.sub_group)
         if known is not None and known[0] == spec:
             facts = replace(known[1], record=record)
         else:
@@ -53,7 +53,7 @@ class Pods:
                 may_preempt=spec.get("preemptionPolicy") != "Never",
                 owner=self._owner(made),
             )
-            self._shapes[key] = (spec, facts)
+            shapes[record.sub_group] = (spec, facts)
         self._facts[record.uid] = facts
         self._unplaced[record.uid] = None
         return record
@@ -92,8 +92,7 @@ class Pods:
 
     def finished(self, running: Running) -> None:
         """Forget a finished workload."""
-        for key in [key for key in self._shapes if key[0] == running.number]:
-            del self._shapes[key]
+        self._shapes.pop(running.number, None)
 
     def waiting(self, is_mine: Callable[[Pod], bool] = lambda pod: True) -> list[PodFacts]:
         """Return the pending pods, in order of creation."""

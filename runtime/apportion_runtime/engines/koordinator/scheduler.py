@@ -21,9 +21,10 @@ from apportion_runtime.engines.koordinator.node_scores import node_scores
 from apportion_runtime.engines.koordinator.preemption import Preemptor, terminating
 from apportion_runtime.engines.koordinator.quota_accounts import QuotaAccounts
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, NodeState, PodFacts, Profile
+from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
-from apportion_runtime.engines.kube_scheduler.filters import explained
-from apportion_runtime.engines.kube_scheduler.scheduler import Unplaced, alike_on_nodes
+from apportion_runtime.engines.kube_scheduler.node_statuses import explained
+from apportion_runtime.engines.kube_scheduler.scheduler import Unplaced
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.kubelet.eviction import evict

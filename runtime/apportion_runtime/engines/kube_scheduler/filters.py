@@ -8,8 +8,6 @@ noderesources/fit.go, podtopologyspread, interpodaffinity.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from apportion_runtime.core.plugins.pod_affinity import affinity_state
 from apportion_runtime.core.plugins.predicates import matches_terms, selected, tolerated
 from apportion_runtime.core.snapshot import Node, Taint
@@ -61,11 +59,9 @@ class Filters:
     def filter_status(self, node: NodeState) -> FilterStatus | None:
         """Return why a node does not fit the pod, from the first failing filter; None if it fits."""
         pod = self._pod.record
-        known = self._fixed.get(node.name)
-        if known is None or known[0] is not node.record:
-            known = self._fixed[node.name] = (node.record, self._fixed_status(node.record))
-        if known[1] is not None:
-            return known[1]
+        fixed = self.fixed_status(node)
+        if fixed is not None:
+            return fixed
         if "NodePorts" in self._on and pod.host_ports and ports_taken(self._pod, node):
             return FilterStatus((PORTS_TAKEN,))
         if "NodeResourcesFit" in self._on:
@@ -78,8 +74,14 @@ class Filters:
                 return FilterStatus((message,), for_good=message == NO_LABEL)
         return self._without_company(node)
 
-    def _fixed_status(self, record: Node) -> FilterStatus | None:
+    def fixed_status(self, node: NodeState) -> FilterStatus | None:
         """Return why a node does not fit the pod regardless of the pods on it, from the leading filters."""
+        known = self._fixed.get(node.name)
+        if known is None or known[0] is not node.record:
+            known = self._fixed[node.name] = (node.record, self._fixed_status(node.record))
+        return known[1]
+
+    def _fixed_status(self, record: Node) -> FilterStatus | None:
         pod = self._pod.record
         if (
             "NodeUnschedulable" in self._on
@@ -142,14 +144,3 @@ def ports_taken(pod: PodFacts, node: NodeState) -> bool:
                 if (protocol, port) == (own_protocol, own_port) and meets:
                     return True
     return False
-
-
-def explained(statuses: Sequence[FilterStatus], n_nodes: int, afterwards: str = "") -> str:
-    """Return the scheduler's message for a pod that fits on no node."""
-    counts: dict[str, int] = {}
-    for filter_status in statuses:
-        for reason in filter_status.reasons:
-            counts[reason] = counts.get(reason, 0) + 1
-    message = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-    text = f"0/{n_nodes} nodes are available:"
-    return text + (f" {message}." if message else "") + (f" {afterwards}" if afterwards else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from apportion_runtime.core.snapshot import Node
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
@@ -12,35 +13,81 @@ from apportion_runtime.snapshots.pod_requests import PODS, Amounts, amounts
 
 _MOST_KINDS = 1_000
 """The number of pod shapes whose filter results are cached."""
+_MOST_CHANGES = 100_000
+"""The number of changes after which rankings are computed again."""
+
+
+@dataclass(slots=True)
+class PodCounts:
+    """The number of pods on all nodes with anti-affinity, with affinity or preferred pods, and of each priority."""
+
+    n_anti_affinity: int = 0
+    n_affinity: int = 0
+    by_priority: dict[int, int] = field(default_factory=dict)
+
+    def clear(self) -> None:
+        """Forget all pods."""
+        self.n_anti_affinity = self.n_affinity = 0
+        self.by_priority.clear()
+
+    def add(self, node: NodeState, sign: int = 1) -> None:
+        """Add or subtract the pods of a node."""
+        self.n_anti_affinity += sign * node.n_anti_affinity
+        self.n_affinity += sign * node.n_affinity
+        for pod in node.pods.values():
+            self.by_priority[pod.priority] = self.by_priority.get(pod.priority, 0) + sign
 
 
 class NodeState:
-    """A node with its pods, including terminating ones."""
+    """A node with its pods, including terminating ones.
+
+    Args:
+        record: The node.
+        allocatable: Its resources.
+        counts: The pods on all nodes, updated with those of this node.
+        changes: A list to which the node adds its row for each change of its pods.
+        row: Its place among the nodes.
+        shape: The number of its allocatable resources, equal for nodes with the same.
+    """
 
     __slots__ = (
+        "_changes",
+        "_counts",
         "allocatable",
         "n_affinity",
         "n_anti_affinity",
-        "n_anti_affinity_total",
         "name",
         "nonzero_cpu",
         "nonzero_memory",
         "pods",
         "record",
         "requested",
+        "row",
+        "shape",
     )
 
-    def __init__(self, record: Node, allocatable: Amounts, n_anti_affinity_total: list[int] | None = None) -> None:
+    def __init__(
+        self,
+        record: Node,
+        allocatable: Amounts,
+        counts: PodCounts | None = None,
+        *,
+        changes: list[int] | None = None,
+        row: int = 0,
+        shape: int = 0,
+    ) -> None:
         self.record = record
         self.name = record.name
-        # The number of pods with anti-affinity on all nodes, shared by the nodes.
-        self.n_anti_affinity_total = [0] if n_anti_affinity_total is None else n_anti_affinity_total
         self.allocatable = allocatable
+        self.shape = shape
         self.requested: dict[str, int] = {}
         self.nonzero_cpu = self.nonzero_memory = 0
         self.pods: dict[str, PodFacts] = {}
         # The number of pods with required or preferred anti-affinity.
         self.n_anti_affinity = self.n_affinity = 0
+        self._counts = counts
+        self._changes = changes
+        self.row = row
 
     def add(self, pod: PodFacts) -> None:
         """Add a pod."""
@@ -53,14 +100,27 @@ class NodeState:
         self._charge(pod, -1)
 
     def _charge(self, pod: PodFacts, sign: int) -> None:
+        requested = self.requested
         for name, value in pod.request.items():
-            self.requested[name] = self.requested.get(name, 0) + sign * value
+            requested[name] = requested.get(name, 0) + sign * value
         self.nonzero_cpu += sign * pod.nonzero[0]
         self.nonzero_memory += sign * pod.nonzero[1]
-        if pod.record.anti_affinity:
-            self.n_anti_affinity += sign
-            self.n_anti_affinity_total[0] += sign
-        self.n_affinity += sign * bool(pod.record.affinity or pod.preferred_pods)
+        has_anti_affinity = bool(pod.record.anti_affinity)
+        has_affinity = bool(pod.record.affinity or pod.preferred_pods)
+        self.n_anti_affinity += sign * has_anti_affinity
+        self.n_affinity += sign * has_affinity
+        counts = self._counts
+        if counts is not None:
+            counts.n_anti_affinity += sign * has_anti_affinity
+            counts.n_affinity += sign * has_affinity
+            counts.by_priority[pod.priority] = counts.by_priority.get(pod.priority, 0) + sign
+        if self._changes is not None:
+            self._changes.append(self.row)
+
+    @property
+    def state_key(self) -> Hashable:
+        """Its allocatable and requested resources: nodes with the same key have the same room and scores."""
+        return self.shape, len(self.pods), self.nonzero_cpu, self.nonzero_memory, *self.requested.items()
 
     def free(self, name: str) -> int:
         """Return the free amount of a resource."""
@@ -80,37 +140,84 @@ class NodeState:
 
 
 class Nodes:
-    """The nodes of a cluster in order of name, refreshed in each cycle."""
+    """The nodes of a cluster in order of name, refreshed in each cycle.
+
+    Attributes:
+        all: The nodes, by row.
+        changes: The rows whose pods changed, in order; begins anew with each epoch.
+        epoch: Incremented when rows have other meanings, or the list of changes is cleared.
+        has_soft_taints: Whether any node has a PreferNoSchedule taint.
+    """
 
     def __init__(self, cluster_state: ClusterState, pod: Callable[[str], PodFacts | None]) -> None:
         self._cluster_state = cluster_state
         self._pod = pod
         self._states: dict[str, NodeState] = {}
-        self._n_anti_affinity_total = [0]
+        self._counts = PodCounts()
         self._fixed: dict[Hashable, dict[str, tuple[Node, FilterStatus | None]]] = {}
-        self.all: Sequence[NodeState] = ()
+        self._shapes: dict[Hashable, int] = {}
+        self._occupied = cluster_state.watch_nodes()
+        self._node_version = -1
+        self._n_refreshed = 0
+        self.all: list[NodeState] = []
+        self.changes: list[int] = []
+        self.epoch = 0
+        self.has_soft_taints = False
 
     def refresh(self) -> bool:
-        """Refresh every node from the cluster; return whether any changed."""
-        records = self._cluster_state.records.nodes
-        pods_on = self._cluster_state.pods_on
-        states: dict[str, NodeState] = {}
-        has_changed = False
-        for name in sorted(records):
-            known = self._states.get(name)
-            here = pods_on.get(name, {})
-            if known is None or known.record is not records[name] or known.pods.keys() != here.keys():
-                known = self._made(records[name], here)
-                has_changed = True
-            states[name] = known
-        has_changed = has_changed or states.keys() != self._states.keys()
-        self._states = states
-        self.all = tuple(states.values())
-        if has_changed:
-            self._n_anti_affinity_total[0] = sum(state.n_anti_affinity for state in self.all)
-            if len(self._fixed) > _MOST_KINDS:
-                self._fixed.clear()
+        """Refresh the nodes that changed in the cluster or here; return whether any of them had to be read again."""
+        records = self._cluster_state.records
+        if self._node_version != records.node_version:
+            self._node_version = records.node_version
+            has_changed = self._refresh_all(records.nodes)
+        else:
+            has_changed = False
+            for name in sorted({*self._occupied, *(self.all[row].name for row in self.changes[self._n_refreshed :])}):
+                known = self._states.get(name)
+                here = self._cluster_state.pods_on.get(name, {})
+                if known is not None and known.pods.keys() != here.keys():
+                    self._replace(known, self._made(known.record, here, known.row))
+                    has_changed = True
+        self._occupied.clear()
+        if len(self.changes) > _MOST_CHANGES:
+            self.changes.clear()
+            self.epoch += 1
+        self._n_refreshed = len(self.changes)
+        if has_changed and len(self._fixed) > _MOST_KINDS:
+            self._fixed.clear()
         return has_changed
+
+    def _refresh_all(self, records: Mapping[str, Node]) -> bool:
+        pods_on = self._cluster_state.pods_on
+        names = sorted(records)
+        has_changed = names != [*self._states]
+        if has_changed:
+            self.changes.clear()
+            self.epoch += 1
+        states: dict[str, NodeState] = {}
+        for row, name in enumerate(names):
+            known, here = self._states.get(name), pods_on.get(name, {})
+            if known is None or known.record is not records[name] or known.pods.keys() != here.keys():
+                known = self._made(records[name], here, row)
+                self.changes.append(row)
+                has_changed = True
+            known.row = row
+            states[name] = known
+        self._states = states
+        self.all = [*states.values()]
+        if has_changed:
+            self._counts.clear()
+            for state in self.all:
+                self._counts.add(state)
+            self.has_soft_taints = any(
+                taint.effect == "PreferNoSchedule" for state in self.all for taint in state.record.taints
+            )
+        return has_changed
+
+    def _replace(self, known: NodeState, made: NodeState) -> None:
+        self._counts.add(known, -1)
+        self._states[known.name] = self.all[known.row] = made
+        self.changes.append(known.row)
 
     def fixed(self, kind: Hashable) -> dict[str, tuple[Node, FilterStatus | None]]:
         """Return the cache of filter results by node for a pod shape; the caller fills it."""
@@ -119,12 +226,23 @@ class Nodes:
     @property
     def has_anti_affinity(self) -> bool:
         """Whether any pod has anti-affinity."""
-        return self._n_anti_affinity_total[0] > 0
+        return self._counts.n_anti_affinity > 0
 
-    def _made(self, record: Node, here: Mapping[str, None]) -> NodeState:
+    @property
+    def has_affinity(self) -> bool:
+        """Whether any pod has affinity or preferred pods."""
+        return self._counts.n_affinity > 0
+
+    def has_priority_below(self, priority: int) -> bool:
+        """Return whether any pod has a priority below a value."""
+        return any(n_pods and other < priority for other, n_pods in self._counts.by_priority.items())
+
+    def _made(self, record: Node, here: Mapping[str, None], row: int) -> NodeState:
         made = self._cluster_state.store.get("Node", "", record.name)
         assert made is not None
-        state = NodeState(record, amounts((made.get("status") or {}).get("allocatable")), self._n_anti_affinity_total)
+        allocatable = amounts((made.get("status") or {}).get("allocatable"))
+        shape = self._shapes.setdefault(tuple(sorted(allocatable.items())), len(self._shapes))
+        state = NodeState(record, allocatable, self._counts, changes=self.changes, row=row, shape=shape)
         for uid in here:
             pod = self._pod(uid)
             if pod is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from apportion_runtime.core.snapshot import Expression, NodeTerm, Pod, PodTerm
@@ -48,6 +48,8 @@ class PodFacts:
     owner: tuple[Expression, ...] | None
     gpus: float
     """Requested devices."""
+    classes: list[object] = field(default_factory=list, compare=False, repr=False)
+    """The equivalence class once it is known, shared with copies that have another record of the pod."""
 
     @property
     def uid(self) -> str:

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from apportion_runtime.core.snapshot import NodeTerm, Pod, Toleration
+from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.kube_scheduler.disruption_budgets import KIND as BUDGET
 from apportion_runtime.engines.kube_scheduler.disruption_budgets import disruption_budgets
+from apportion_runtime.engines.kube_scheduler.equivalence import EquivalenceClass, alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
-from apportion_runtime.engines.kube_scheduler.filters import Filters, explained
+from apportion_runtime.engines.kube_scheduler.filters import Filters
+from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRanking, NodeRankings, RankedNodes
+from apportion_runtime.engines.kube_scheduler.node_statuses import NodeStatuses, node_statuses
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.preemption import best_candidate
@@ -70,6 +72,7 @@ class KubeScheduler:
         self._unschedulable: dict[EquivalenceClass, str] = {}
         """The reasons of unplaced pods by shape, valid until resources become free."""
         self.nodes = Nodes(cluster_state, facts)
+        self._rankings = NodeRankings(self.nodes)
 
     def is_mine(self, pod: Pod) -> bool:
         """Return whether a pod uses one of the profiles."""
@@ -117,20 +120,63 @@ class KubeScheduler:
     def _place(self, pod: PodFacts) -> str | None:
         """Bind a pod, or preempt for it; return why it is unplaced."""
         profile = self._profiles[pod.record.scheduler or DEFAULT]
-        fitting, statuses = self.fitting(pod, profile)
-        if fitting:
-            found = scores(pod, profile, fitting, self.nodes) if len(fitting) > 1 else [0]
-            best = max(range(len(fitting)), key=lambda i: (found[i], -i))
-            if self.bind(pod, fitting[best]):
+        found = self.find_node(pod, profile)
+        if isinstance(found, NodeState):
+            if self.bind(pod, found):
                 return None
             return f"0/{len(self.nodes.all)} nodes are available: the selected node no longer exists."
-        afterwards = self._preempt(pod, profile, statuses)
-        return explained(list(statuses.values()), len(self.nodes.all), afterwards and f"preemption: {afterwards}")
+        afterwards = self._why_not_preempting(pod, profile, found.n_helpful) or self._preempt(
+            pod, profile, found.by_name()
+        )
+        return found.explained(afterwards and f"preemption: {afterwards}")
+
+    def find_node(self, pod: PodFacts, profile: Profile) -> NodeState | NodeStatuses:
+        """Return the node with the best score, ties by name; without a feasible node, why they do not fit."""
+        nodes, ranking, others = self.nodes, self._rankings.of(pod, profile), self._promised(pod)
+        if ranking is None:
+            fitting, statuses = self._filtered(pod, profile, others)
+            if not fitting:
+                return node_statuses(statuses, len(nodes.all))
+            found = scores(pod, profile, fitting, nodes) if len(fitting) > 1 else [0]
+            return fitting[max(range(len(fitting)), key=lambda i: (found[i], -i))]
+        ranked, crowded = self._ranked(pod, profile, ranking, others)
+        best = ranking.best(ranked)
+        if best is not None:
+            return nodes.all[best]
+        if crowded:
+            return node_statuses({**ranking.by_name(), **crowded}, len(nodes.all))
+        return ranking.node_statuses()
 
     def fitting(self, pod: PodFacts, profile: Profile) -> tuple[list[NodeState], dict[str, FilterStatus]]:
-        """Return feasible nodes for a pod, up to the number to search for, and the reasons of the others by name."""
+        """Return feasible nodes for a pod, up to the number to search for, and without any, the reasons of all by name."""
+        ranking, others = self._rankings.of(pod, profile), self._promised(pod)
+        if ranking is None:
+            return self._filtered(pod, profile, others)
+        ranked, crowded = self._ranked(pod, profile, ranking, others)
+        found = [self.nodes.all[row] for row in ranked.rows.tolist()]
+        return found, {} if found else {**ranking.by_name(), **crowded}
+
+    def _ranked(
+        self, pod: PodFacts, profile: Profile, ranking: NodeRanking, others: Sequence[tuple[NodeState, PodFacts]]
+    ) -> tuple[RankedNodes, Mapping[str, FilterStatus]]:
+        """Return feasible nodes, and the statuses of nodes that do not fit because of pods that are promised to them."""
+        nodes = self.nodes
+        crowded: dict[str, FilterStatus] = {}
+        if others:
+            self._crowded(pod, profile, others, crowded)
+            ranking.refresh()
+        own = nodes.get(self._nominated.get(pod.uid, ""))
+        if own is not None and own.name not in crowded and ranking.is_feasible(own.row):
+            return RankedNodes.only(own.row), crowded
+        rows = frozenset(node.row for name in crowded if (node := nodes.get(name)) is not None)
+        ranked = ranking.feasible(self._next, feasible_nodes_to_find(len(nodes.all)), rows)
+        self._next = (self._next + ranked.n_examined) % len(nodes.all) if nodes.all else 0
+        return ranked, crowded
+
+    def _filtered(
+        self, pod: PodFacts, profile: Profile, others: Sequence[tuple[NodeState, PodFacts]]
+    ) -> tuple[list[NodeState], dict[str, FilterStatus]]:
         nodes = self.nodes.all
-        others = self._promised(pod)
         filters = Filters(pod, profile, self.nodes)
         statuses: dict[str, FilterStatus] = {}
         crowded: set[str] = set()
@@ -200,15 +246,26 @@ class KubeScheduler:
         self._workloads.placed(pod.uid)
         return True
 
+    def _why_not_preempting(self, pod: PodFacts, profile: Profile, n_helpful: int) -> str:
+        """Return why no search for victims is needed; empty if there may be some.
+
+        Args:
+            pod: The pod.
+            profile: Its profile.
+            n_helpful: The number of nodes where an eviction may help.
+        """
+        n_nodes = len(self.nodes.all)
+        if not profile.preempts:
+            return f"0/{n_nodes} nodes are available: {n_nodes} Preemption is not helpful for scheduling."
+        if not pod.may_preempt:
+            return "not eligible due to preemptionPolicy=Never."
+        if pod.uid not in self._nominated and not self.nodes.has_priority_below(pod.priority):
+            return _no_victims(n_nodes, n_helpful)
+        return ""
+
     def _preempt(self, pod: PodFacts, profile: Profile, statuses: Mapping[str, FilterStatus]) -> str:
         """Preempt for a pod; return why not, empty on success."""
         cluster_state = self._cluster_state
-        n_nodes = len(self.nodes.all)
-        nowhere = f"0/{n_nodes} nodes are available: {n_nodes} "
-        if not profile.preempts:
-            return f"{nowhere}Preemption is not helpful for scheduling."
-        if not pod.may_preempt:
-            return "not eligible due to preemptionPolicy=Never."
         nominated = self.nodes.get(self._nominated.get(pod.uid, ""))
         if nominated is not None:
             filter_status = statuses.get(nominated.name)
@@ -235,10 +292,7 @@ class KubeScheduler:
             for node, guest in reserved:
                 node.remove(guest)
         if chosen is None:
-            n_unhelpful = n_nodes - len(nodes)
-            messages = [(len(nodes), "No preemption victims found for incoming pod")] if nodes else []
-            messages += [(n_unhelpful, "Preemption is not helpful for scheduling")] if n_unhelpful else []
-            return f"0/{n_nodes} nodes are available: {', '.join(f'{count} {what}' for count, what in messages)}."
+            return _no_victims(len(self.nodes.all), len(nodes))
         by = cluster_state.pods[pod.uid]
         for victim in chosen.victims:
             evict(
@@ -262,46 +316,16 @@ class KubeScheduler:
         return self._cluster_state.now if started is None else parse_time(started)
 
 
+def _no_victims(n_nodes: int, n_helpful: int) -> str:
+    messages = [(n_helpful, "No preemption victims found for incoming pod")] if n_helpful else []
+    n_unhelpful = n_nodes - n_helpful
+    messages += [(n_unhelpful, "Preemption is not helpful for scheduling")] if n_unhelpful else []
+    return f"0/{n_nodes} nodes are available: {', '.join(f'{count} {what}' for count, what in messages)}."
+
+
 def feasible_nodes_to_find(n_nodes: int) -> int:
     """Return the number of feasible nodes after which the scheduler stops searching."""
     if n_nodes < _LEAST_FEASIBLE:
         return n_nodes
     percent = max(_LEAST_PERCENT, 50 - n_nodes // 125)
     return max(_LEAST_FEASIBLE, n_nodes * percent // 100)
-
-
-class EquivalenceClass(NamedTuple):
-    """The shape shared by pods that are all schedulable or all unschedulable."""
-
-    scheduler: str
-    priority: int
-    may_preempt: bool
-    request: tuple[tuple[str, int], ...]
-    selector: tuple[tuple[str, str], ...]
-    affinity: tuple[NodeTerm, ...] | None
-    tolerations: tuple[Toleration, ...]
-
-
-def alike(pod: PodFacts) -> object | None:
-    """Return the shape shared by pods that are all schedulable or all unschedulable; None if other pods matter."""
-    on_nodes, record = alike_on_nodes(pod), pod.record
-    return None if on_nodes is None else (on_nodes, record.namespace, tuple(sorted(record.labels.items())))
-
-
-def alike_on_nodes(pod: PodFacts) -> EquivalenceClass | None:
-    """Return the shape shared by pods that fit on the same nodes; None if the pod has affinity terms of its own.
-
-    Anti-affinity of other pods to them is not considered.
-    """
-    record = pod.record
-    if pod.spreads or record.affinity or record.anti_affinity or record.host_ports or pod.owner is not None:
-        return None
-    return EquivalenceClass(
-        record.scheduler,
-        pod.priority,
-        pod.may_preempt,
-        tuple(sorted(pod.request.items())),
-        tuple(sorted(record.node_selector.items())),
-        record.node_affinity,
-        record.tolerations,
-    )

@@ -49,6 +49,17 @@ def scores(pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes:
     return total
 
 
+def resource_score(pod: PodFacts, node: NodeState, profile: Profile) -> int:
+    """Return the part of a node's score that depends on its resources alone."""
+    weights = profile.weights
+    total = 0
+    if weight := weights.get("NodeResourcesFit"):
+        total += weight * fit_score(pod, node, profile)
+    if (weight := weights.get("NodeResourcesBalancedAllocation")) and not pod.is_best_effort:
+        total += weight * balance_score(pod, node, profile.balanced)
+    return total
+
+
 def fit_score(pod: PodFacts, node: NodeState, profile: Profile) -> int:
     """Return the NodeResourcesFit score of a node, by the profile's strategy."""
     total = weights = 0

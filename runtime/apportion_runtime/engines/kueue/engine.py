@@ -28,7 +28,7 @@ from apportion_runtime.engines.kueue.pod_sets import (
 )
 from apportion_runtime.engines.kueue.pod_workloads import PodWorkloads
 from apportion_runtime.engines.kueue.provisioner import Provisioner
-from apportion_runtime.engines.kueue.queue_samples import sample
+from apportion_runtime.engines.kueue.queue_samples import QueueSamples
 from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.engines.kueue.quota_release import QuotaRelease
 from apportion_runtime.engines.kueue.quota_reservation import reclaim_completed, reserve_quota
@@ -56,6 +56,7 @@ class Kueue(PlainEngine):
         holders: The workloads with reserved quota.
         pending: The pending workloads, by ClusterQueue.
         has_changed: Whether the queues' samples are out of date.
+        samples: The GPUs of the queues.
     """
 
     name = "kueue"
@@ -72,6 +73,7 @@ class Kueue(PlainEngine):
         self.pending = PendingQueues(cluster_state, queues, lambda: self.parents, self._selects)
         self.holders = QuotaHolders(queues, self.configured.rules.cohorts)
         self.has_changed = True
+        self.samples = QueueSamples(self)
         self._is_changing_job = False
         self._profiles = known_profiles(cluster_state.store.list(KIND))
 
@@ -139,6 +141,7 @@ class Kueue(PlainEngine):
         """Manage an observed workload, with the quota that it has reserved."""
         self.units[unit.key] = self._by_number[unit.number] = unit
         self.cluster_state.history.workloads[unit.number].queue = unit.queue
+        self.samples.changed(unit)
         if unit.holder is not None and unit.queue in self.configured.rules.queues:
             self.holders.put(unit.holder)
 
@@ -146,6 +149,7 @@ class Kueue(PlainEngine):
         """Queue a workload, not before the end of its backoff."""
         cluster_state = self.cluster_state
         unit.phase, self.has_changed = Phase.WAITING, True
+        self.samples.changed(unit)
         if not unit.pods:
             gang = self.pods.gangs.name_of(self.workloads.running[unit.number])
             cluster_state.history.begin_wait(gang, unit.number, unit.queue, cluster_state.elapsed_s)
@@ -187,7 +191,7 @@ class Kueue(PlainEngine):
                 self.explain(pod, f"scheduler {pod.record.scheduler} does not exist")
         self.grow(each.pod for each in unplaced if not self._consumes(each.pod))
         if self.has_changed:
-            sample(self)
+            self.samples.record()
             self.has_changed = False
 
     def _consumes(self, pod: PodFacts) -> bool:
@@ -262,6 +266,7 @@ class Kueue(PlainEngine):
         unit.originals = originals_of(running.manifest, unit.pod_set_templates)
         unit.pod_sets = self._jobs.pod_sets(unit.pod_set_templates)
         unit.shape = shape(unit.pod_sets, unit.priority)
+        self.samples.changed(unit)
         if unit.phase is Phase.WAITING:
             self.wait(unit)
         elif is_held:
@@ -282,6 +287,7 @@ class Kueue(PlainEngine):
     def forget(self, unit: WorkloadState) -> None:
         """Release the quota of a finished workload."""
         del self.units[unit.key]
+        self.samples.changed(unit)
         self.holders.remove(unit.queue, unit.key)
         self.pending.remove(unit.queue, unit.key)
         self.provisioner.forget(unit)

@@ -108,6 +108,7 @@ class PodWorkloads:
                 continue
             released = consuming(ungated(made, templates[unit.pods[state.uid]]), cluster_state.store)
             state.record = engine.pods.add_pod(running, cluster_state.store.update(released))
+            cluster_state.pod_changed(state.uid)
             if state.waits:
                 cluster_state.n_pending += 1
         cluster_state.request_cycle()
@@ -152,5 +153,6 @@ class PodWorkloads:
                 if flavor is not None:
                     usage[flavor, resource] = usage.get((flavor, resource), 0) + total
         unit.holder = replace(unit.holder, usage=usage)
+        self._engine.samples.changed(unit)
         self._engine.holders.put(unit.holder)
         self._engine.queue_inadmissible(unit.queue)

@@ -96,6 +96,7 @@ class QuotaRelease:
         if was_admitted:
             unit.spent_s += cluster_state.now - unit.admitted_at
         unit.phase = Phase.LEAVING
+        engine.samples.changed(unit)
         if unit.holder is not None:
             unit.holder = replace(unit.holder, evicted=True)
             engine.holders.put(unit.holder)
@@ -128,6 +129,7 @@ class QuotaRelease:
             return
         cluster_state = engine.cluster_state
         unit.holder, unit.flavors, unit.ready, unit.assigned = None, {}, {}, ()
+        engine.samples.changed(unit)
         engine.holders.remove(unit.queue, unit.key)
         set_status(
             cluster_state.store, unit, cluster_state.clock.text, (("QuotaReserved", False, "Pending", unit.message),)

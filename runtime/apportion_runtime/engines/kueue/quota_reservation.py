@@ -36,6 +36,7 @@ def reserve_quota(engine: Kueue, unit: WorkloadState, entry: Entry) -> None:
         unit.ordered_at,
         reserved_at=cluster_state.now,
     )
+    engine.samples.changed(unit)
     engine.holders.put(unit.holder)
     engine.pending.remove(unit.queue, unit.key)
     given = sorted({flavor for of in unit.flavors.values() for flavor in of.values()})
@@ -123,6 +124,7 @@ def reclaim_completed(engine: Kueue, unit: WorkloadState) -> None:
     flavors = unit.flavors[full.name]
     usage = {(flavors[name], name): total for name, total in full.of(count).requests.items() if name in flavors}
     unit.holder = replace(unit.holder, usage=usage)
+    engine.samples.changed(unit)
     engine.holders.put(unit.holder)
     engine.queue_inadmissible(unit.queue)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 
 from apportion_runtime.admission.objects import name_of
 from apportion_runtime.engines.base.engine import PlainEngine
@@ -30,6 +31,12 @@ class Native(PlainEngine):
         super().__init__(cluster_state)
         with reading(KIND):
             self.profiles = known_profiles(cluster_state.store.list(KIND))
+        self._changed_pods = cluster_state.watch_pods()
+        # The devices of placed and pending pods by namespace, and where those of each pod are counted.
+        self._held: dict[str, float] = {}
+        self._asked: dict[str, float] = {}
+        self._counted: dict[str, tuple[str, dict[str, float], float]] = {}
+        self._n_sampled = 0
 
     @property
     def parents(self) -> Mapping[str, str | None]:
@@ -62,15 +69,16 @@ class Native(PlainEngine):
         self._sample()
 
     def _sample(self) -> None:
-        """Record the devices of each namespace; the fair share is the request within its quota."""
-        held: dict[str, float] = {}
-        asked: dict[str, float] = {}
-        for uid, pod in self.cluster_state.pods.items():
-            if not pod.leaving:
-                counted = held if pod.is_bound else asked
-                counted[pod.namespace] = counted.get(pod.namespace, 0.0) + self.pods.gpus(uid)
-        for name in self.cluster_state.history.parents:
-            has, wants = held.get(name, 0.0), asked.get(name, 0.0)
+        """Record the devices of each namespace whose pods changed; the fair share is the request within its quota."""
+        changed: dict[str, None] = {}
+        for uid in self._changed_pods:
+            self._count(uid, changed)
+        self._changed_pods.clear()
+        parents = self.cluster_state.history.parents
+        changed.update(dict.fromkeys(islice(parents, self._n_sampled, None)))
+        self._n_sampled = len(parents)
+        for name in changed:
+            has, wants = self._held.get(name, 0.0), self._asked.get(name, 0.0)
             hard = [
                 quota.hard[each] / NANO
                 for quota in self.admission.quotas.of(name)
@@ -79,3 +87,17 @@ class Native(PlainEngine):
             bound = min(hard, default=_UNBOUND)
             fair = min(has + wants, bound) if hard else has + wants
             self.cluster_state.history.sample(name, Sample(self.cluster_state.elapsed_s, has, fair, bound, has + wants))
+
+    def _count(self, uid: str, changed: dict[str, None]) -> None:
+        """Count the devices of a pod in its namespace, instead of those that were counted before."""
+        before = self._counted.pop(uid, None)
+        if before is not None:
+            namespace, counts, gpus = before
+            counts[namespace] -= gpus
+            changed[namespace] = None
+        pod = self.cluster_state.pods.get(uid)
+        if pod is not None and not pod.leaving:
+            counts, gpus = self._held if pod.is_bound else self._asked, self.pods.gpus(uid)
+            counts[pod.namespace] = counts.get(pod.namespace, 0.0) + gpus
+            self._counted[uid] = pod.namespace, counts, gpus
+            changed[pod.namespace] = None

@@ -8,9 +8,9 @@ from __future__ import annotations
 from bisect import insort
 from functools import cache
 
+from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
-from apportion_runtime.engines.kube_scheduler.filters import explained
-from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
+from apportion_runtime.engines.kube_scheduler.node_statuses import explained
 from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
 from apportion_runtime.engines.volcano.session import Session, fits_on
 from apportion_runtime.engines.volcano.statement import Statement

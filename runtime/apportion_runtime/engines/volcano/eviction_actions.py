@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from apportion_api.volcano.configuration import Plugin
+from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
-from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.engines.volcano.amounts import fits, plus
 from apportion_runtime.engines.volcano.configuration import is_decided_by
 from apportion_runtime.engines.volcano.jobs import HOLDING, Job, Status, Task

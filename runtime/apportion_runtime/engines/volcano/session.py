@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.volcano.configuration import SchedulerConfiguration
+from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.profiles import MOST, Profile
-from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.scores import fit_score, scores
 from apportion_runtime.engines.volcano.capacity import Capacity
 from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task

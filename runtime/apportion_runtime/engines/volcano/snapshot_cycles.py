@@ -134,7 +134,7 @@ class _Cluster:
         )
         self._facts[facts.uid] = facts
         if node:
-            self._state.pods_on.setdefault(node, {})[facts.uid] = None
+            self._state.occupy(node, facts.uid)
         if is_own:
             job = self._job_of(made)
             if job is not None:
@@ -211,7 +211,7 @@ class _Cluster:
         task.node.remove(task.pod)
         task.pod = self._facts[task.uid] = replace(task.pod, record=record)
         task.node.add(task.pod)
-        self._state.pods_on.setdefault(node, {})[task.uid] = None
+        self._state.occupy(node, task.uid)
         task.become(Status.RUNNING)
 
     def _renew(self, task: Task, number: int) -> None:
@@ -220,7 +220,7 @@ class _Cluster:
         job.remove(self._tasks.pop(old))
         facts = self._facts.pop(old)
         if task.node is not None:
-            self._state.pods_on[task.node.name].pop(old)
+            self._state.vacate(task.node.name, old)
         uid = f"{old}-{number}"
         record = replace(facts.record, uid=uid, node=None, created=self._last + 1 + number)
         self._facts[uid] = replace(facts, record=record)

@@ -55,6 +55,8 @@ class ClusterState:
     """Pods of pod groups that are not bound."""
     search_limit: SearchLimit | None = None
     """The limit of victim searches; only KAI's core applies it, and ends a cycle that exceeds it."""
+    _changed_pods: list[dict[str, None]] = field(default_factory=list)
+    _changed_nodes: list[dict[str, None]] = field(default_factory=list)
     _cycle_at: float | None = None
     _last_cycle_at: float = -math.inf
 
@@ -67,6 +69,35 @@ class ClusterState:
     def elapsed_s(self) -> float:
         """Seconds since the simulation began."""
         return self.clock.elapsed_s
+
+    def watch_pods(self) -> dict[str, None]:
+        """Return a new set of uids, to which each pod is added when its state changes; the caller clears it."""
+        changed: dict[str, None] = {}
+        self._changed_pods.append(changed)
+        return changed
+
+    def pod_changed(self, uid: str) -> None:
+        """Notify the watchers of a pod's creation, change or removal."""
+        for changed in self._changed_pods:
+            changed[uid] = None
+
+    def watch_nodes(self) -> dict[str, None]:
+        """Return a new set of nodes, to which each node is added when its pods change; the caller clears it."""
+        changed: dict[str, None] = {}
+        self._changed_nodes.append(changed)
+        return changed
+
+    def occupy(self, node: str, uid: str) -> None:
+        """Add a pod to a node."""
+        self.pods_on.setdefault(node, {})[uid] = None
+        for changed in self._changed_nodes:
+            changed[node] = None
+
+    def vacate(self, node: str, uid: str) -> None:
+        """Remove a pod from a node, if it is there."""
+        self.pods_on.get(node, {}).pop(uid, None)
+        for changed in self._changed_nodes:
+            changed[node] = None
 
     def request_cycle(self, at: float | None = None) -> None:
         """Request a scheduling cycle: the next one of the period, or the first one at or after a given time."""

@@ -37,6 +37,7 @@ class Records:
 
     Attributes:
         faults: Problems of the objects read so far.
+        node_version: The number of changes of nodes.
     """
 
     def __init__(self, objects: Iterable[Manifest], now: float) -> None:
@@ -77,6 +78,7 @@ class Records:
         parents = {queue.parent for queue in queues}
         self.leaves = frozenset(queue.name for queue in queues if queue.name not in parents)
         self._nodes_changed = False
+        self.node_version = 0
 
     @property
     def parents(self) -> dict[str, str | None]:
@@ -107,11 +109,13 @@ class Records:
         if read is not None:
             self._nodes[read.name] = read
             self._nodes_changed = True
+            self.node_version += 1
 
     def drop_node(self, name: str) -> None:
         """Forget a node."""
         if self._nodes.pop(name, None) is not None:
             self._nodes_changed = True
+            self.node_version += 1
 
     def put_group(self, made: Manifest) -> PodGroup | None:
         """Read a pod group; None if the engine ignores it. The scheduler's annotations of it are kept."""

@@ -139,6 +139,7 @@ class Workloads:
         record = self._engine.add_pod(running, made)
         state = PodState(uid, facts.namespace, name, running.number, slot.key, record)
         cluster_state.pods[uid] = state
+        cluster_state.pod_changed(uid)
         running.pods[slot.key] = uid
         group = running.groups.get(record.group or "")
         if group is not None:

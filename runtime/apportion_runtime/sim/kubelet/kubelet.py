@@ -62,8 +62,9 @@ class Kubelet:
         )
         pod.gpus = gpus
         pod.is_bound = True
+        cluster_state.pod_changed(uid)
         cluster_state.n_pending -= 1
-        cluster_state.pods_on.setdefault(node, {})[pod.uid] = None
+        cluster_state.occupy(node, pod.uid)
         cluster_state.history.begin_stay(
             pod.name, pod.workload, node, gpus=pod.gpus, cpu=cpu, at_s=cluster_state.elapsed_s, devices=gpu_groups
         )
@@ -108,6 +109,7 @@ class Kubelet:
             cluster_state.note("eviction-refused", workload=pod.workload, pod=pod.name, why=str(refused))
             return False
         pod.leaving = why
+        cluster_state.pod_changed(pod.uid)
         grace = 0.0
         if pod.is_bound:
             seconds = made["spec"].get("terminationGracePeriodSeconds")
@@ -127,6 +129,7 @@ class Kubelet:
             pod = cluster_state.pods[uid]
             if not pod.leaving:
                 pod.leaving = ENDED_BY_NODE
+                cluster_state.pod_changed(uid)
                 self._stop_working(pod)
                 cluster_state.events.plan(cluster_state.now + cluster_state.timing.node_lost_s, PodGone(uid))
 
@@ -140,12 +143,13 @@ class Kubelet:
         pod = cluster_state.pods.pop(uid, None)
         if pod is None:
             return None
+        cluster_state.pod_changed(uid)
         if pod.is_ready or not pod.leaving:
             self._stop_working(pod)
         if pod.waits:
             cluster_state.n_pending -= 1
         if pod.is_bound:
-            cluster_state.pods_on.get(pod.record.node or "", {}).pop(uid, None)
+            cluster_state.vacate(pod.record.node or "", uid)
             cluster_state.history.end_stay(pod.name, cluster_state.elapsed_s, ended_by or pod.leaving)
         if cluster_state.store.get("Pod", pod.namespace, pod.name) is not None:
             cluster_state.store.delete("Pod", pod.namespace, pod.name)

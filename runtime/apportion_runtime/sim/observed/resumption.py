@@ -53,6 +53,7 @@ def _add_pods(cluster_state: ClusterState, engine: Engine, running: Running, pod
         record = engine.add_pod(running, pod)
         state = PodState(uid, namespace_of(pod), name_of(pod), running.number, slot, record)
         cluster_state.pods[uid] = state
+        cluster_state.pod_changed(uid)
         running.pods[slot] = uid
         group = running.groups.get(record.group or "")
         if group is not None:
@@ -63,7 +64,7 @@ def _add_pods(cluster_state: ClusterState, engine: Engine, running: Running, pod
         state.is_bound = True
         state.runs = state.is_ready = nested(pod, "status", "phase") == "Running"
         state.gpus = facts.gpus / len(pods)
-        cluster_state.pods_on.setdefault(record.node, {})[uid] = None
+        cluster_state.occupy(record.node, uid)
         if group is not None:
             group.placed[part_of(record.sub_group)] += 1
             group.ready[part_of(record.sub_group)] += state.is_ready
