@@ -21,7 +21,12 @@ from apportion_runtime.core.task import Task
 
 NOT_READY, TAINT, SELECTOR, KIND, MEMORY_UNKNOWN = "not-ready", "taint", "selector", "kind", "memory-unknown"
 GPUS, QUEUE, PORTS, CLAIMS, NUMA, DEVICE = "gpus", "queue", "ports", "claims", "numa", "device"
-AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY_UNMET, ROOM = "affinity", "anti-affinity", "unwelcome", "room"
+AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY_UNMET, ROOM = (
+    "affinity",
+    "anti-affinity",
+    "existing-anti-affinity",
+    "room",
+)
 UNCHANGEABLE = frozenset((NOT_READY, TAINT, SELECTOR, KIND, MEMORY_UNKNOWN))
 """Reasons that no eviction changes."""
 

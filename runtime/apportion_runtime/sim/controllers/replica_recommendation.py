@@ -43,18 +43,18 @@ _DOWN = Rules(_DOWN_WINDOW_S, (Policy(is_percent=True, value=100, period_s=15.0)
 
 @dataclass(frozen=True, slots=True)
 class Behavior:
-    """The scaling rules of both directions; `is_said` is whether the object specifies any."""
+    """The scaling rules of both directions; `is_specified` is whether the object specifies any."""
 
     up: Rules = _UP
     down: Rules = _DOWN
-    is_said: bool = False
+    is_specified: bool = False
 
 
 def read_behavior(written: Mapping[str, Any] | None) -> Behavior:
     """Return the behavior of an object, with defaults for unset fields."""
     if written is None:
         return Behavior()
-    return Behavior(_rules(written.get("scaleUp"), _UP), _rules(written.get("scaleDown"), _DOWN), is_said=True)
+    return Behavior(_rules(written.get("scaleUp"), _UP), _rules(written.get("scaleDown"), _DOWN), is_specified=True)
 
 
 def _rules(written: Mapping[str, Any] | None, default: Rules) -> Rules:
@@ -127,7 +127,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def stabilised(past: AutoscalerHistory, behavior: Behavior, now: float, current: int, wanted: int) -> int:
     """Record a recommendation, and return it stabilized over the windows of both directions."""
-    if behavior.is_said:
+    if behavior.is_specified:
         up = min([wanted, *(n for at, n in past.wanted if at > now - behavior.up.window_s)])
         down = max([wanted, *(n for at, n in past.wanted if at > now - behavior.down.window_s)])
         steady = min(max(current, up), down)
@@ -144,7 +144,7 @@ def limited(
 ) -> int:
     """Return a recommendation limited to the bounds and scaling policies of the object."""
     least, most = bounds
-    if not behavior.is_said:
+    if not behavior.is_specified:
         return max(least, min(wanted, most, max(2 * current, _LEAST_UP_LIMIT)))
     if wanted > current:
         return min(wanted, most, max(current, _limit(past, behavior.up, now, current, grows=True)))
