@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apportion_cli.trace_input import TraceInput
     from apportion_compiler.compile import Target
     from apportion_policy.policy import Policy
-    from apportion_review.fit.quota_edits import QuotaEdit
+    from apportion_review.advise.pools import PolicyEdits
     from apportion_runtime.sim.report.summary import Summary
 
 
@@ -34,6 +34,7 @@ class LoadSimulation:
         as_of: Date on which overrides are evaluated.
         load: File of a scenario, or a trace.
         shard: SchedulingShard to simulate.
+        sizes: `max_nodes` of the pools that variants may change.
     """
 
     source: str
@@ -42,22 +43,25 @@ class LoadSimulation:
     as_of: date
     load: str | TraceInput
     shard: str | None
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
-    def run(self, edits: Sequence[QuotaEdit]) -> SimulationResult | None:
-        """Return the simulation under edited quotas; None if the edited policy has errors.
+    def run(self, edits: PolicyEdits) -> SimulationResult | None:
+        """Return the simulation under an edited policy, with the nodes that it adds; None if it has errors.
 
         Raises:
-            PreconditionError: If the load cannot be read, or the engine is not simulated.
+            PreconditionError: If the load cannot be read or has no nodes of a pool, or the engine is not simulated.
             KeyboardInterrupt: If it is interrupted.
         """
         from apportion_compiler.compile import compile_policy
         from apportion_compiler.diagnostics.diagnostic import has_errors
-        from apportion_review.fit.quota_edits import edited
+        from apportion_review.advise.pools import edited_policy
 
-        compilation = compile_policy(edited(self.policy, edits), self.targets, self.as_of)
+        compilation = compile_policy(edited_policy(self.policy, edits), self.targets, self.as_of)
         if has_errors(compilation.diagnostics):
             return None
-        found = compiled_objects(compilation, self.targets[0].scope)
+        changed = {edit.pool: edit.max_nodes for edit in edits.pools}
+        added = {pool: changed.get(pool, size) - size for pool, size in self.sizes.items()}
+        found = replace(compiled_objects(compilation, self.targets[0].scope), added_nodes=added)
         result = simulate_objects(SimulationTarget(self.source, shard=self.shard), found, self.load, keeps_facts=False)
         if result.code != ExitCode.OK:
             raise KeyboardInterrupt
@@ -67,7 +71,7 @@ class LoadSimulation:
 _simulation: LoadSimulation | None = None
 
 
-def _summary(edits: Sequence[QuotaEdit]) -> Summary | None:
+def _summary(edits: PolicyEdits) -> Summary | None:
     """Return the summary of a simulation whose warnings the first one has already shown."""
     assert _simulation is not None
     with redirect_stderr(io.StringIO()):
@@ -77,7 +81,7 @@ def _summary(edits: Sequence[QuotaEdit]) -> Summary | None:
 
 @contextmanager
 def parallel_summaries(simulation: LoadSimulation, n_processes: int) -> Iterator[Summaries]:
-    """Yield what simulates a batch under edited quotas.
+    """Yield what simulates a batch of edited policies.
 
     The processes are forked, so the policy is not copied to them.
     """
@@ -99,6 +103,6 @@ class Summaries:
 
     pool: Executor | None
 
-    def of(self, batch: Sequence[Sequence[QuotaEdit]]) -> list[Summary | None]:
+    def of(self, batch: Sequence[PolicyEdits]) -> list[Summary | None]:
         """Return the summary for each of several edits, in their order; None if the edited policy has errors."""
         return list(map(_summary, batch) if self.pool is None else self.pool.map(_summary, batch))

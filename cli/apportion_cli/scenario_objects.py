@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,13 +33,17 @@ _NODE_POOLS = "node-pools"
 
 @dataclass(frozen=True, slots=True)
 class ScenarioObjects:
-    """The initial state of a simulation; `environment` and `cluster` are empty for a rendered tree."""
+    """The initial state of a simulation; `environment` and `cluster` are empty for a rendered tree.
+
+    `added_nodes` are those that the scenario lacks, by the policy's pool.
+    """
 
     objects: Sequence[Mapping[str, Any]]
     model: Model
     environment: str = ""
     cluster: str = ""
     nodes: Mapping[str, NodeShape] | None = None
+    added_nodes: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_objects(

@@ -202,6 +202,7 @@ def _scenario(load: str | TraceInput, objects: ScenarioObjects) -> Scenario:
 
 def _read(file: str, objects: ScenarioObjects) -> Scenario:
     from apportion_runtime.sim.scenario.fields import ScenarioError
+    from apportion_runtime.sim.scenario.pool_sizes import with_added_nodes
     from apportion_runtime.sim.scenario.reader import read_scenario
 
     folder = Path(file).parent
@@ -210,7 +211,8 @@ def _read(file: str, objects: ScenarioObjects) -> Scenario:
         return list(documents(text_named_by(folder, name)))
 
     try:
-        return read_scenario(text_of(file), read, objects.model.workload_labels, objects.nodes)
+        made = read_scenario(text_of(file), read, objects.model.workload_labels, objects.nodes)
+        return with_added_nodes(made, objects.added_nodes)
     except OSError as refused:
         raise PreconditionError(f"{file} cannot be read: {refused.strerror}") from refused
     except UnreadableFileError as wrong:

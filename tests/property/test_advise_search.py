@@ -85,6 +85,20 @@ def test_number_of_parallel_runs_does_not_change_the_result(load: tuple[Vector, 
     assert find(alone, _draw()) == find(together, _draw())
 
 
+@given(st.integers(0, _CAPACITY), st.integers(0, _CAPACITY), st.integers(1, 8))
+def test_heavy_units_are_only_added_as_far_as_needed(need: int, most: int, weight: int) -> None:
+    """A goal needs a number of units of two kinds together: one of weight 1 up to a maximum, the other heavier."""
+    light, heavy = Variable(0, 0, most), Variable(0, 0, _CAPACITY, weight=weight + 1)
+
+    def evaluate(batch: Sequence[Vector]) -> list[Excesses | None]:
+        return [(max(0, need - sum(vector)) / max(need, 1),) for vector in batch]
+
+    search = Search(Problem((light, heavy), ((0, 1),), (True,)), evaluate, max_runs=60, width=8)
+    found = find(search, _draw())
+    assert found.is_met
+    assert sum(found.vector) == need
+
+
 def test_goal_that_no_guarantee_meets_is_reported() -> None:
     search = _search((10, 11, 11), (31, 1, 1))
     found = find(search, _draw())

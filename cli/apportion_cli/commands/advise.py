@@ -1,4 +1,4 @@
-"""`apportion advise`: the smallest change of quotas that meets goals under a load."""
+"""`apportion advise`: the smallest change of quotas and pool sizes that meets goals under a load."""
 
 from __future__ import annotations
 
@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from apportion_cli.trace_input import TraceInput
     from apportion_compiler.compile import CheckResult
     from apportion_compiler.graph.graph import PolicyGraph, Scope
+    from apportion_policy.pool import NodePool
+    from apportion_policy.source import SourceLocation
     from apportion_review.advise.goals import Goal
-    from apportion_review.advise.records import Advice, QuotaChange
+    from apportion_review.advise.pools import PoolEdit
+    from apportion_review.advise.records import Advice, PoolChange, QuotaChange
+    from apportion_review.advise.search import Vector
     from apportion_review.fit.quota_edits import QuotaEdit
 
 _RUNS = 60
@@ -38,12 +42,13 @@ _WIDTH = 8
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """Limits of a search, and the queues that it must not change."""
+    """Limits of a search, the queues that it must not change, and the pools that it may enlarge."""
 
     max_runs: int
     n_processes: int
     seed: int
     kept: tuple[str, ...]
+    pools: tuple[NodePool, ...]
 
 
 @click.command()
@@ -60,6 +65,13 @@ class SearchOptions:
 @trace_options
 @click.option(
     "--keep", "kept", multiple=True, metavar="QUEUE", help="Do not change the quotas of this queue; may be repeated."
+)
+@click.option(
+    "--pool",
+    "pools",
+    multiple=True,
+    metavar="POOL",
+    help="Also search the size of this node pool, if no quotas meet the goals; may be repeated.",
 )
 @click.option("--shard", metavar="NAME", help="SchedulingShard to use; required if the cluster has more than one.")
 @click.option(
@@ -89,6 +101,7 @@ def advise(
     scenario: str | None,
     trace: TraceInput | None,
     kept: tuple[str, ...],
+    pools: tuple[str, ...],
     shard: str | None,
     max_runs: int,
     jobs: int | None,
@@ -101,7 +114,7 @@ def advise(
     """Find the smallest quota change that meets goals for a recorded or described load, and print it as a patch.
 
     The load is a scenario or a trace, as for `apportion simulate`. The search changes GPU guarantees and limits, and
-    simulates each candidate. Exit 0 if POLICY meets the goals, 10 if a change does, 1 if none was found.
+    simulates each candidate; with --pool, it adds nodes if no quotas suffice. Exit 0 if POLICY meets the goals, 10 if a change does, 1 if none was found.
 
     \b
     apportion advise policy.py --scenario load.yaml \\
@@ -133,8 +146,10 @@ def advise(
         raise click.BadParameter(f"queue {unknown[0]} does not exist", param_hint="--keep")
     load = replace(trace, beside=scenario) if trace is not None else scenario or ""
     targets = cluster_compiler(inputs.policy, scope, as_of=as_of).targets
-    simulation = LoadSimulation(policy, inputs.policy, targets, as_of, load, shard)
-    options = SearchOptions(max_runs, jobs or os.cpu_count() or 1, seed, kept)
+    enlarged = _pools(checked.graph, scope, pools)
+    sizes = {pool.id: pool.max_nodes for pool in enlarged}
+    simulation = LoadSimulation(policy, inputs.policy, targets, as_of, load, shard, sizes)
+    options = SearchOptions(max_runs, jobs or os.cpu_count() or 1, seed, kept, enlarged)
     try:
         advice = _advice(simulation, inputs, checked, scope, goals=wanted, options=options)
     except KeyboardInterrupt:
@@ -143,7 +158,7 @@ def advise(
     _deliver(advice, outputs)
     if not advice.is_met:
         return ExitCode.FINDINGS
-    return ExitCode.CHANGES if advice.changes else ExitCode.OK
+    return ExitCode.CHANGES if advice.has_changes else ExitCode.OK
 
 
 def _goals(texts: Sequence[str]) -> tuple[Goal, ...]:
@@ -153,6 +168,20 @@ def _goals(texts: Sequence[str]) -> tuple[Goal, ...]:
         return tuple(map(parse_goal, texts))
     except ValueError as wrong:
         raise click.BadParameter(str(wrong), param_hint="--goal") from None
+
+
+def _pools(graph: PolicyGraph, scope: Scope, names: Sequence[str]) -> tuple[NodePool, ...]:
+    """Return the pools whose sizes are searched."""
+    from apportion_review.advise.pools import gpus_of_node
+
+    pools = graph.declarations.pools if scope.cluster is None else {p.id: p for p in graph.pools_of(scope.cluster)}
+    for name in names:
+        if name not in pools:
+            known = ", ".join(sorted(pools)) or "none"
+            raise click.BadParameter(f"the cluster has no node pool {name}; it has {known}", param_hint="--pool")
+        if not gpus_of_node(pools[name]):
+            raise click.BadParameter(f"the nodes of {name} have no GPUs", param_hint="--pool")
+    return tuple(pools[name] for name in dict.fromkeys(names))
 
 
 def _deliver(advice: Advice, outputs: Sequence[Output]) -> None:
@@ -180,9 +209,10 @@ def _advice(
     goals: tuple[Goal, ...],
     options: SearchOptions,
 ) -> Advice:
-    from apportion_cli.advise_patch import quota_patch
+    from apportion_cli.advise_patch import policy_patch
     from apportion_cli.advise_runs import parallel_summaries
     from apportion_review.advise.advise import SearchInputs, advise_quotas
+    from apportion_review.advise.pools import PolicyEdits, PoolEdit, searched_pools
     from apportion_review.advise.quotas import named_as_simulated, searched_quotas, simulated_names
     from apportion_review.advise.records import Advice
 
@@ -190,7 +220,7 @@ def _advice(
     graph = checked.graph
     assert graph is not None
     assert scope.name is not None
-    first = simulation.run(())
+    first = simulation.run(PolicyEdits())
     if first is None:
         raise PreconditionError("the policy has errors", hint=f"run apportion validate {simulation.source}")
     summary = first.report.summary
@@ -201,7 +231,14 @@ def _advice(
         if goal.queue is not None and goal.queue not in known:
             raise PreconditionError(f"the simulated cluster has no queue {goal.queue}; it has {', '.join(known)}")
     searched = searched_quotas(graph, scope, first.report, names, goals=goals, kept=options.kept)
-    if not searched.quotas:
+    pools = searched_pools(options.pools, first.report)
+
+    def edits_of(vector: Vector) -> PolicyEdits:
+        sizes = zip(pools, vector[len(searched.quotas) :], strict=True)
+        changed = (PoolEdit(pool.pool, size) for pool, size in sizes if size != pool.present)
+        return PolicyEdits(searched.edits(vector), tuple(changed))
+
+    if not searched.quotas and not pools:
         raise PreconditionError("; ".join(("no simulated queue has a GPU quota that can be changed", *searched.notes)))
     if not console.quiet:
         console.err(
@@ -212,25 +249,33 @@ def _advice(
             SearchInputs(
                 goals,
                 searched,
+                pools,
                 summary,
-                lambda batch: summaries.of([searched.edits(vector) for vector in batch]),
+                lambda batch: summaries.of(list(map(edits_of, batch))),
                 options.max_runs,
                 _WIDTH,
                 random.Random(options.seed).randrange,  # noqa: S311 - the search must be repeatable
             )
         )
-    edits = searched.edits(found.found.vector) if found.found.is_met else ()
-    patch, unpatched = quota_patch(graph, inputs.sources, edits)
-    changes = {edit: _change(graph, inputs, edit) for edit in edits}
+    edits = edits_of(found.found.vector) if found.found.is_met else PolicyEdits()
+    patch, unpatched = policy_patch(graph, inputs.sources, edits)
+    changes = {edit: _change(graph, inputs, edit) for edit in edits.quotas}
+    pool_changes = {edit: _pool_change(graph, inputs, edit) for edit in edits.pools}
     return Advice(
         cluster=simulation.targets[0].scope,
         load=str(simulation.load),
         goals=found.goals,
         changes=tuple(changes.values()),
-        columns=tuple(f"{quota.queue} {quota.field} {quota.resource}" for quota in searched.quotas),
+        pool_changes=tuple(pool_changes.values()),
+        columns=(
+            *(f"{quota.queue} {quota.field} {quota.resource}" for quota in searched.quotas),
+            *(f"{pool.pool} max_nodes" for pool in pools),
+        ),
         runs=found.runs,
         patch=patch,
-        unpatched=tuple(changes[edit] for edit in unpatched),
+        unpatched=tuple(changes[edit] for edit in unpatched.quotas),
+        unpatched_pools=tuple(pool_changes[edit] for edit in unpatched.pools),
+        searches_pools=bool(pools),
         notes=searched.notes,
         max_runs=options.max_runs,
     )
@@ -243,6 +288,16 @@ def _change(graph: PolicyGraph, inputs: Inputs, edit: QuotaEdit) -> QuotaChange:
     queue = graph.nodes[edit.queue].queue
     before = getattr(graph.base.values[edit.queue], edit.field).get(edit.resource, 0)
     declared = getattr(queue, edit.field)
-    at = (queue if declared is None else declared).source
-    place = f"{inputs.sources.near(at.file)}:{at.line}" if at.line else ""
+    place = _place(inputs, (queue if declared is None else declared).source)
     return QuotaChange(edit.queue, edit.field, edit.resource, gpu_text(before), gpu_text(edit.amount), place)
+
+
+def _pool_change(graph: PolicyGraph, inputs: Inputs, edit: PoolEdit) -> PoolChange:
+    from apportion_review.advise.records import PoolChange
+
+    pool = graph.declarations.pools[edit.pool]
+    return PoolChange(edit.pool, pool.max_nodes, edit.max_nodes, _place(inputs, pool.source))
+
+
+def _place(inputs: Inputs, at: SourceLocation) -> str:
+    return f"{inputs.sources.near(at.file)}:{at.line}" if at.line else ""

@@ -30,8 +30,10 @@ def advice_json(advice: Advice) -> str:
             for result in advice.goals
         ],
         "changes": [asdict(change) for change in advice.changes],
+        "poolChanges": [asdict(change) for change in advice.pool_changes],
         "patch": advice.patch,
         "unpatched": [asdict(change) for change in advice.unpatched],
+        "unpatchedPools": [asdict(change) for change in advice.unpatched_pools],
         "notes": list(advice.notes),
         "maxRuns": advice.max_runs,
         "quotas": list(advice.columns),

@@ -85,9 +85,12 @@ class SearchedQuotas:
     notes: tuple[str, ...]
 
     def edits(self, vector: Vector) -> tuple[QuotaEdit, ...]:
-        """Return the edits of the policy for a vector: a parent is raised only if its children exceed it."""
+        """Return the edits of quotas for a vector, which may go on with the sizes of pools.
+
+        A parent is raised only if its children exceed it.
+        """
         changed = [
-            (quota, number) for quota, number in zip(self.quotas, vector, strict=True) if number != quota.present
+            (quota, number) for quota, number in zip(self.quotas, vector, strict=False) if number != quota.present
         ]
         made = [quota.edit(number) for quota, number in changed]
         changes = {quota.queue: number - quota.present for quota, number in changed if quota.field == GUARANTEED}

@@ -20,6 +20,16 @@ class QuotaChange:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolChange:
+    """A changed number of nodes of a pool, with the line of its declaration."""
+
+    pool: str
+    before: int
+    after: int
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class GoalResult:
     """The value that a goal bounds, before and after the change.
 
@@ -50,7 +60,7 @@ class GoalResult:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One simulation: the quotas in GPUs on the cluster, and the value of each goal."""
+    """One simulation: the quotas in GPUs on the cluster, then the sizes of pools, and the value of each goal."""
 
     quotas: tuple[int, ...]
     values: tuple[float, ...]
@@ -65,10 +75,13 @@ class Advice:
         load: The scenario or trace.
         goals: The goals, in the order in which they were given.
         changes: The changed amounts; empty if the goals are met, or cannot be met.
-        columns: The searched quotas, as `serving guaranteed`, in the order of `Run.quotas`.
+        pool_changes: The changed sizes of pools.
+        columns: The searched quotas and pools, as `serving guaranteed`, in the order of `Run.quotas`.
         runs: The simulations, in order.
         patch: Changes of the author's files as a unified diff.
         unpatched: Changes that cannot be written as a diff, because the amount is not a literal in the file.
+        unpatched_pools: The same for pools.
+        searches_pools: Whether the search may enlarge pools.
         notes: What was not searched.
         max_runs: Maximum number of simulations.
     """
@@ -77,10 +90,13 @@ class Advice:
     load: str
     goals: tuple[GoalResult, ...]
     changes: tuple[QuotaChange, ...]
+    pool_changes: tuple[PoolChange, ...]
     columns: tuple[str, ...]
     runs: tuple[Run, ...]
     patch: str = ""
     unpatched: tuple[QuotaChange, ...] = ()
+    unpatched_pools: tuple[PoolChange, ...] = ()
+    searches_pools: bool = False
     notes: tuple[str, ...] = ()
     max_runs: int = 0
 
@@ -88,3 +104,8 @@ class Advice:
     def is_met(self) -> bool:
         """Whether all goals are met, with the changes if there are any."""
         return all(result.is_met for result in self.goals)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether the advice is to change the policy."""
+        return bool(self.changes or self.pool_changes)

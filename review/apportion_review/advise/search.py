@@ -33,12 +33,14 @@ class Variable:
         least: Minimum.
         most: Maximum.
         rivals: Indices of the variables from which its units can be taken; empty if it needs no units of others.
+        weight: The cost of one unit.
     """
 
     present: int
     least: int
     most: int
     rivals: tuple[int, ...] = ()
+    weight: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,9 @@ class Problem:
         return tuple(variable.present for variable in self.variables)
 
     def cost(self, vector: Vector) -> int:
-        """Return the sum of all changes."""
-        return sum(abs(value - variable.present) for value, variable in zip(vector, self.variables, strict=True))
+        """Return the sum of all changes, each by the weight of its variable."""
+        pairs = zip(vector, self.variables, strict=True)
+        return sum(variable.weight * abs(value - variable.present) for value, variable in pairs)
 
 
 @dataclass(slots=True)
@@ -265,7 +268,7 @@ def _reduced(search: Search, vector: Vector) -> Vector:
     vector = _bisected(search, vector, lambda part: _between(present, vector, part))
     changed = sorted(
         (index for index in range(len(present)) if vector[index] != present[index]),
-        key=lambda index: -abs(vector[index] - present[index]),
+        key=lambda index: -search.problem.variables[index].weight * abs(vector[index] - present[index]),
     )
     for raised in changed:
         for lowered in changed:

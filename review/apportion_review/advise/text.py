@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from apportion_api.counted_nouns import counted
-from apportion_review.advise.records import Advice, GoalResult, QuotaChange
+from apportion_api.counted_nouns import agreeing, counted
+from apportion_review.advise.records import Advice, GoalResult, PoolChange, QuotaChange
 
 _WIDTH = 80
 
@@ -16,6 +16,14 @@ def advice_text(advice: Advice) -> str:
     paragraphs = [_headline(advice), *_goals(advice)]
     if advice.changes:
         paragraphs.append(_table([("queue", "quota", "now", "then", ""), *map(_change_row, advice.changes)]))
+    if advice.pool_changes:
+        paragraphs.append(_table([("node pool", "now", "then", ""), *map(_pool_row, advice.pool_changes)]))
+    for pool in advice.unpatched_pools:
+        paragraphs.append(
+            _wrapped(
+                f"{pool.place}: set `max_nodes` of node pool `{pool.pool}` to {pool.after}; the value is not a literal that a patch can replace."
+            )
+        )
     for change in advice.unpatched:
         paragraphs.append(
             _wrapped(
@@ -28,11 +36,12 @@ def advice_text(advice: Advice) -> str:
 
 def _headline(advice: Advice) -> str:
     n_runs, n_goals = counted(len(advice.runs), "simulation"), counted(len(advice.goals), "goal")
-    if advice.is_met and not advice.changes:
+    if advice.is_met and not advice.has_changes:
         return f"{advice.cluster}: the policy meets {'the goal' if len(advice.goals) == 1 else f'the {n_goals}'}."
     if advice.is_met:
+        n_changes = len(advice.changes) + len(advice.pool_changes)
         return _wrapped(
-            f"{advice.cluster}: {counted(len(advice.changes), 'changed quota')} {'meets' if len(advice.changes) == 1 else 'meet'} {'the goal' if len(advice.goals) == 1 else f'the {n_goals}'} ({n_runs})."
+            f"{advice.cluster}: {_counted_changes(advice)} {agreeing(n_changes, 'meets', 'meet')} {'the goal' if len(advice.goals) == 1 else f'the {n_goals}'} ({n_runs})."
         )
     hopeless = [result for result in advice.goals if not result.is_attainable]
     if hopeless:
@@ -52,7 +61,7 @@ def _goals(advice: Advice) -> Iterator[str]:
     # If no change is proposed, `then` is the closest found.
     then = "closest" if not advice.is_met else "then"
     has_after = len(advice.runs) > 1
-    has_costs = len(advice.goals) > 1 and bool(advice.changes)
+    has_costs = len(advice.goals) > 1 and advice.has_changes
     rows = [("goal", "at most", "now", *((then,) if has_after else ()), *(("alone",) if has_costs else ()))]
     for result in advice.goals:
         goal = result.goal
@@ -60,11 +69,26 @@ def _goals(advice: Advice) -> Iterator[str]:
         cost = (counted(result.cost, "GPU") if result.cost else "no change",) if has_costs else ()
         rows.append((goal.subject, goal.amount_text(goal.bound), goal.amount_text(result.before), *after, *cost))
     yield _table(rows)
+    more_nodes = " and the largest node pools that were tried" if advice.searches_pools else ""
+    requires = "less load" if advice.searches_pools else "more GPUs (add --pool to search pool sizes) or less load"
     for result in advice.goals:
         if not result.is_attainable and result.at_best is not None:
             yield _wrapped(
-                f"Even with the largest possible guarantee, the {result.goal.subject} is {result.goal.amount_text(result.at_best)}: the goal requires more GPUs or less load."
+                f"Even with the largest possible guarantee{more_nodes}, the {result.goal.subject} is {result.goal.amount_text(result.at_best)}: the goal requires {requires}."
             )
+
+
+def _counted_changes(advice: Advice) -> str:
+    parts = []
+    if advice.changes:
+        parts.append(counted(len(advice.changes), "changed quota"))
+    if advice.pool_changes:
+        parts.append(counted(len(advice.pool_changes), "larger node pool"))
+    return " and ".join(parts)
+
+
+def _pool_row(change: PoolChange) -> tuple[str, ...]:
+    return change.pool, counted(change.before, "node"), counted(change.after, "node"), change.place
 
 
 def _change_row(change: QuotaChange) -> tuple[str, ...]:

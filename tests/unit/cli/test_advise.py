@@ -137,6 +137,81 @@ def test_json_has_every_simulation(run: Run, files: Path) -> None:
     assert any(run["quotas"] == [5, 3] and run["values"][0] <= 300 for run in document["runs"])
 
 
+BATCH = "p90 wait of batch <= 5m"
+OF_POOL = SCENARIO.replace(
+    "pool: gpu, count: 1, gpus: 8, gpu_memory: 81920, cpu: 96, memory: 384Gi", "policy_pool: gpu"
+)
+ELASTIC = OF_POOL.replace("policy_pool: gpu", "policy_pool: gpu, count: 1, min: 0")
+ON_REQUEST = OF_POOL.replace("policy_pool: gpu", "policy_pool: gpu, count: 0, queued: {}")
+MORE = "count: 8, duration", "count: 20, duration"
+
+
+def _enlarge(run: Run, goal: str, *more: str) -> tuple[int, dict[str, Any]]:
+    asked = ("advise", "policy.py", "--scenario", "load.yaml", "--goal", goal, "--pool", "gpu", "--jobs", "1", "-q")
+    advice = run(*asked, *more, "-o", "json")
+    return advice.code, _document(advice.out)
+
+
+def test_pool_grows_if_no_quotas_meet_the_goals(run: Run, files: Path) -> None:
+    (files / "load.yaml").write_text(OF_POOL.replace(*MORE))
+    code, document = _enlarge(run, BATCH)
+    assert (code, document["quotas"][-1]) == (10, "gpu max_nodes")
+    (change,) = document["poolChanges"]
+    # Twenty pods with a GPU each need three nodes.
+    assert (change["before"], change["after"], change["place"]) == (1, 3, "policy.py:3")
+    subprocess.run(["git", "apply"], input=document["patch"], text=True, check=True, cwd=files)
+    assert "min_nodes=3,\n    max_nodes=3," in (files / "policy.py").read_text()
+
+
+def test_pool_keeps_its_size_if_quotas_meet_the_goals(run: Run, files: Path) -> None:
+    (files / "load.yaml").write_text(OF_POOL)
+    code, document = _enlarge(run, WAIT)
+    assert (code, document["poolChanges"], len(document["changes"])) == (10, [], 2)
+
+
+def test_pool_that_scales_gets_a_higher_maximum(run: Run, files: Path) -> None:
+    (files / "policy.py").write_text(POLICY.replace("min_nodes=1", "min_nodes=0"))
+    (files / "load.yaml").write_text(ELASTIC.replace(*MORE))
+    code, document = _enlarge(run, BATCH)
+    assert (code, document["poolChanges"][0]["after"]) == (10, 3)
+    assert "min_nodes" not in "".join(line for line in document["patch"].splitlines() if line[0] in "+-")
+
+
+def test_computed_pool_size_is_not_patched(run: Run, files: Path) -> None:
+    text = POLICY.replace("min_nodes=1,\n    max_nodes=1", "min_nodes=N,\n    max_nodes=N")
+    (files / "policy.py").write_text(text.replace("POOL = ", "N = 1\nPOOL = "))
+    (files / "load.yaml").write_text(OF_POOL.replace(*MORE))
+    advice = run(
+        "advise", "policy.py", "--scenario", "load.yaml", "--goal", BATCH, "--pool", "gpu", "--jobs", "1", "-q"
+    )
+    assert advice.code == 10
+    assert "policy.py:4: set `max_nodes` of node pool `gpu` to 3" in " ".join(advice.out.split())
+
+
+def test_goal_that_no_pool_size_meets_requires_less_load(run: Run, files: Path) -> None:
+    work = "  - {name: h, kind: Job, namespace: batch, queue: batch, priority: train, gpus: 9, count: 1, duration: 4h}"
+    (files / "load.yaml").write_text(f"{OF_POOL}{work}\nuntil: 12h\n")
+    goal = ("--goal", "p99 wait of batch <= 1h", "--pool", "gpu", "--jobs", "1", "-q")
+    advice = run("advise", "policy.py", "--scenario", "load.yaml", *goal)
+    assert advice.code == 1
+    assert "and the largest node pools that were tried" in " ".join(advice.out.split())
+    assert "the goal requires less load" in " ".join(advice.out.split())
+
+
+@pytest.mark.parametrize(
+    ("scenario", "told"),
+    [
+        (SCENARIO, "no entry has `policy_pool: gpu`"),
+        (ON_REQUEST, "are created for provisioning requests"),
+    ],
+    ids=["other pool", "queued"],
+)
+def test_pool_without_nodes_in_the_load_is_refused(run: Run, files: Path, scenario: str, told: str) -> None:
+    (files / "load.yaml").write_text(scenario)
+    refused = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--pool", "gpu")
+    assert (refused.code, told in " ".join(refused.err.split())) == (3, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
@@ -148,6 +223,7 @@ def test_json_has_every_simulation(run: Run, files: Path) -> None:
             "no queue vision; it has batch, serving",
         ),
         (("--scenario", "load.yaml", "--goal", WAIT, "--keep", "vision"), 2, "queue vision does not exist"),
+        (("--scenario", "load.yaml", "--goal", WAIT, "--pool", "l4"), 2, "has no node pool l4; it has gpu"),
         (("--scenario", "none.yaml", "--goal", WAIT), 3, "none.yaml cannot be read"),
     ],
 )

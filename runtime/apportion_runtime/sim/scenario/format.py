@@ -35,7 +35,7 @@ class Pool:
     """Uniform nodes: initially `size`, scaled between `least` and `most` by demand.
 
     It does not scale if `least` and `most` equal `size`. Nodes of a `queued` pool are only created for provisioning
-    requests.
+    requests. `policy_pool` is the policy's pool that they belong to, if there is one.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Pool:
     scale_up_s: float = 180.0
     idle_s: float = 600.0
     queued: QueuedPool | None = None
+    policy_pool: str = ""
 
     @property
     def scales(self) -> bool:

@@ -41,6 +41,7 @@ def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Poo
         fields.seconds("scale_up", 180.0),
         fields.seconds("idle", 600.0),
         None if (queued := fields.maybe("queued")) is None else _queued(queued),
+        of_policy,
     )
     if made.queued is not None and made.size:
         raise fields.fault("count", "must be 0 for a pool with queued provisioning")
