@@ -131,6 +131,12 @@ class GangReservations:
         made: dict[Key, Manifest] = {}
         self._held = [one for gang in self._held for one in _with_retry(gang, pods, now_s)]
         for gang in self._held:
+            # It is decided anew, and its devices may be given to other pods in this cycle.
+            if not gang.is_sent and not all(
+                _is_left(pods.get(key_of(one.pod)), uid) for uid, one in gang.placements.items()
+            ):
+                gang.placements = {}
+                continue
             unconfirmed: dict[str, Placement] = {}
             for uid, placement in gang.placements.items():
                 key = key_of(placement.pod)
@@ -369,7 +375,12 @@ def _with_retry(gang: _Held, pods: Mapping[Key, Manifest], now_s: float) -> Iter
 
 
 def _is_unbound(pod: Manifest | None, uid: str) -> bool:
-    return pod is not None and pod["metadata"].get("uid") == uid and not pod["spec"].get("nodeName")
+    return pod is not None and _is_left(pod, uid) and not pod["spec"].get("nodeName")
+
+
+def _is_left(pod: Manifest | None, uid: str) -> bool:
+    """Return whether a pod still exists, and is not being deleted."""
+    return pod is not None and pod["metadata"].get("uid") == uid and "deletionTimestamp" not in pod["metadata"]
 
 
 def _as_bound(pod: Manifest, placement: Placement) -> Manifest:

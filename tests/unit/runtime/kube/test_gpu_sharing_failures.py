@@ -322,3 +322,16 @@ def test_no_pod_is_bound_to_a_node_whose_unused_reservation_cannot_be_deleted(ga
     report_devices(cluster)
     run_cycle(cluster, NOW + 5)
     assert cluster.node_of("whole") == "n1"
+
+
+def test_device_of_a_pod_that_is_replaced_while_it_waits_is_released_before_another_is_reserved() -> None:
+    cluster = sharing_cluster(sharing("a"), gpus=1)
+    run_cycle(cluster, NOW)
+    former = cluster.held.pop(("Pod", "team", "a"))
+    cluster.create({**former, "metadata": {**former["metadata"], "uid": "recreated"}})
+    cluster.refuses_deletion = Refused(503, "overloaded")
+    run_cycle(cluster, NOW + 1)
+    assert len(reservations(cluster)) == 1
+    cluster.refuses_deletion = None
+    bind_all(cluster)
+    assert (len(reservations(cluster)), cluster.node_of("a")) == (1, "n1")
