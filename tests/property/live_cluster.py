@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from apportion_runtime.kube.cluster import Change, Manifest, key_of
 from apportion_runtime.kube.errors import Origin, Refused, Unreachable
 from apportion_runtime.kube.object_store import ObjectStore
 from apportion_runtime.kube.resources import POD
+from apportion_runtime.kube.write_pool import Priority, WritePool
 
 Made = dict[str, Any]
+T = TypeVar("T")
 _STATUSES = (403, 404, 409, 422, 429, 503)
 
 
@@ -61,11 +65,11 @@ class StoredCluster:
 
     def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
         made = {**manifest, "metadata": dict(manifest["metadata"])}
-        self._fail("create", made["metadata"]["name"])
+        self.fail("create", made["metadata"]["name"])
         return made if dry_run else self.save(made)
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
-        self._fail("merge", name)
+        self.fail("merge", name)
         before = self.store.of(kind).get((namespace, name))
         if before is None:
             raise Refused(404, f"{kind} {namespace}/{name} does not exist")
@@ -78,11 +82,11 @@ class StoredCluster:
         return config_map
 
     def delete(self, pod: Manifest) -> None:
-        self._fail("delete", pod["metadata"]["name"])
+        self.fail("delete", pod["metadata"]["name"])
         self.store.drop(POD, key_of(pod))
 
     def bind(self, pod: Manifest, node: str) -> None:
-        self._fail("bind", pod["metadata"]["name"])
+        self.fail("bind", pod["metadata"]["name"])
         stored = self.store.of(POD)[key_of(pod)]
         status = {**(stored.get("status") or {}), "conditions": [{"type": "PodScheduled", "status": "True"}]}
         self.save({**stored, "spec": {**stored["spec"], "nodeName": node}, "status": status})
@@ -90,7 +94,7 @@ class StoredCluster:
             raise Unreachable("no response")
 
     def evict(self, pod: Manifest, *, dry_run: bool = False) -> None:
-        self._fail("evict", pod["metadata"]["name"], is_budget=True)
+        self.fail("evict", pod["metadata"]["name"], is_budget=True)
         if not dry_run:
             ends = {"deletionTimestamp": "2025-11-21T08:00:30Z"}
             self.save({**pod, "metadata": {**pod["metadata"], **ends}})
@@ -104,7 +108,8 @@ class StoredCluster:
     def record(self, about: Manifest, reason: str, message: str, *, is_warning: bool = False) -> None:
         """Events are not read."""
 
-    def _fail(self, verb: str, name: str, *, is_budget: bool = False) -> None:
+    def fail(self, verb: str, name: str, *, is_budget: bool = False) -> None:
+        """Fail a write, or do nothing."""
         number = self._draw(verb, name)
         if number < self.failing:
             status = _STATUSES[int(number / self.failing * len(_STATUSES))]
@@ -113,6 +118,30 @@ class StoredCluster:
 
     def _draw(self, verb: str, name: str) -> float:
         return random.Random(f"{self._seed}/{self.round}/{verb}/{name}").random()
+
+
+class OrderedWrites(WritePool):
+    """Writes at once, and notes after the cycle: failures are the same in each run."""
+
+    def __init__(self) -> None:
+        self._queued_notes: dict[Hashable, Callable[[], object]] = {}
+
+    def submit(self, priority: Priority, write: Callable[[], T]) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(write())
+        except (Refused, Unreachable) as failed:
+            future.set_exception(failed)
+        return future
+
+    def note(self, key: Hashable, write: Callable[[], object]) -> None:
+        self._queued_notes[key] = write
+
+    def write_notes(self) -> None:
+        notes, self._queued_notes = self._queued_notes, {}
+        for write in notes.values():
+            with suppress(Refused, Unreachable):
+                write()
 
 
 def _merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Made:

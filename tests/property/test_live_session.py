@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -16,17 +14,15 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Change, key_of
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
-from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.object_store import ObjectStore
 from apportion_runtime.kube.scheduler import Rejections, Scheduling, run_cycle
 from apportion_runtime.kube.status_updates import StatusUpdate, StatusUpdates
-from apportion_runtime.kube.write_pool import Priority, WritePool
 from apportion_runtime.snapshots.decisions import decisions_document
 from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import UNKNOWN_CLASS, Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 
-from .live_cluster import StoredCluster
+from .live_cluster import OrderedWrites, StoredCluster
 from .live_histories import START, History
 
 pytestmark = pytest.mark.property
@@ -93,35 +89,11 @@ class _ComparedStatuses(StatusUpdates):
         yield from updates.values()
 
 
-class _OrderedWrites(WritePool):
-    """Writes at once, and notes after the cycle: failures are the same in each run."""
-
-    def __init__(self) -> None:
-        self._queued_notes: dict[Hashable, Callable[[], object]] = {}
-
-    def submit(self, priority: Priority, write: Callable[[], T]) -> Future[T]:
-        future: Future[T] = Future()
-        try:
-            future.set_result(write())
-        except (Refused, Unreachable) as failed:
-            future.set_exception(failed)
-        return future
-
-    def note(self, key: Hashable, write: Callable[[], object]) -> None:
-        self._queued_notes[key] = write
-
-    def write_notes(self) -> None:
-        notes, self._queued_notes = self._queued_notes, {}
-        for write in notes.values():
-            with suppress(Refused, Unreachable):
-                write()
-
-
 def _check_history(seed: int) -> int:
     """Compare each cycle of a history, and return the number of binds and evictions."""
     history, comparison, n_decided = History(seed), _Comparison(), 0
     clock = [0.0]
-    pool = _OrderedWrites()
+    pool = OrderedWrites()
     scheduling = Scheduling(
         history.cluster,
         pool,
