@@ -13,7 +13,7 @@ from .live_gangs import N_GPUS, Gangs
 
 pytestmark = pytest.mark.property
 _STEPS, _ROUNDS_AFTERWARDS, _QUIET_ROUNDS = 9, 45, 12
-_FEW, _MANY = 12, 1000
+_FEW, _MANY = 12, 252
 
 
 def _groups(gangs: Gangs, namespace: str) -> dict[str, list[str]]:
@@ -88,6 +88,6 @@ def test_gangs_and_devices_of_any_history() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(_FEW, _MANY, 247))
+@pytest.mark.parametrize("first", range(_FEW, _MANY, 60))
 def test_gangs_and_devices_of_many_histories(first: int) -> None:
-    assert sum(map(_check_history, range(first, min(first + 247, _MANY)))) > 0
+    assert sum(map(_check_history, range(first, first + 60))) > 0
