@@ -68,11 +68,6 @@ class Unit:
     refused_by: str = ""
     n_given: int = 0
 
-    @property
-    def rank(self) -> tuple[int, float, int]:
-        """The sort key: priority, then arrival."""
-        return (-self.priority, self.since, self.job)
-
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
@@ -105,6 +100,15 @@ class JobQueue:
     settings: QueueSettings
     units: dict[int, Unit] = field(default_factory=dict)
 
+    def rank(self, unit: Unit) -> tuple[int, bool, float, int]:
+        """Return the sort key of a job: priority, then arrival.
+
+        In a `Block` or `Priority` queue, jobs that are not preemptible precede others of their priority (koord-queue,
+        `less` in schedulingqueuev2.go); kube-queue does not distinguish them.
+        """
+        comes_later = unit.preemptible and self.settings.policy is not Policy.ROUND
+        return (-unit.priority, comes_later, unit.since, unit.job)
+
     def put(self, unit: Unit) -> None:
         """Add or replace a job."""
         self.units[unit.job] = unit
@@ -115,11 +119,13 @@ class JobQueue:
 
     def active(self) -> list[Unit]:
         """Return the active jobs, the next one first."""
-        return sorted((unit for unit in self.units.values() if unit.silent_until is None), key=lambda unit: unit.rank)
+        return sorted((unit for unit in self.units.values() if unit.silent_until is None), key=self.rank)
 
     def silent(self) -> list[Unit]:
         """Return the jobs in backoff, in order of its end."""
-        kept = ((unit.silent_until, unit.rank, unit) for unit in self.units.values() if unit.silent_until is not None)
+        kept = (
+            (unit.silent_until, self.rank(unit), unit) for unit in self.units.values() if unit.silent_until is not None
+        )
         return [unit for _, _, unit in sorted(kept, key=lambda each: each[:2])]
 
     def next(self) -> Unit | None:
@@ -127,12 +133,10 @@ class JobQueue:
         tried = [unit for unit in self.units.values() if unit.silent_until is None]
         if not tried:
             return None
-        best = min(tried, key=lambda unit: unit.rank)
-        return best if self.settings.policy is not Policy.BLOCK or self._first() == [best] else None
-
-    def _first(self) -> list[Unit]:
-        """Return the head of the queue, even if it is in backoff."""
-        return [min(self.units.values(), key=lambda unit: unit.rank)] if self.units else []
+        best = min(tried, key=self.rank)
+        if self.settings.policy is Policy.BLOCK and best is not min(self.units.values(), key=self.rank):
+            return None
+        return best
 
     def refuse(self, job: int, now: float, refused_by: str, n_given: int) -> Unit:
         """Put a refused job into backoff, and return it."""
@@ -162,24 +166,22 @@ class JobQueue:
             attempts, at = attempts + n_more - 1, at + n_more * pause
         return replace(unit, attempts=attempts, silent_until=at)
 
-    def wake(self, now: float, would_fail_again: WouldFailAgain) -> bool:
-        """Reactivate jobs whose backoff ended, unless they would be refused again; return whether there are any."""
+    def wake(self, now: float) -> bool:
+        """Reactivate jobs whose backoff ended; return whether there are any.
+
+        A job that will be refused again takes its turn, too.
+        """
         return self._wake(
-            unit
-            for unit in self.units.values()
-            if unit.silent_until is not None
-            and unit.silent_until <= now
-            and not _would_fail_again(unit, would_fail_again)
+            unit for unit in self.units.values() if unit.silent_until is not None and unit.silent_until <= now
         )
 
     def given_back(self, would_fail_again: WouldFailAgain) -> bool:
         """Reactivate the jobs that the policy retries when quota is released; return whether there are any."""
         if self.settings.policy is Policy.ROUND:
             return False
-        units = self._first() if self.settings.policy is Policy.BLOCK else list(self.units.values())
         return self._wake(
             unit
-            for unit in units
+            for unit in self.units.values()
             if unit.silent_until is not None and unit.refused_by and not would_fail_again(unit.refused_by, unit.n_given)
         )
 
@@ -200,13 +202,25 @@ class JobQueue:
             default=None,
         )
 
-    def jump(self, job: int) -> Unit:
-        """Move a job to the head, by the lowest priority that achieves it, and return it."""
+    def first_priority(self, job: int) -> int:
+        """Return the lowest priority with which a job is at the head: its own if it already is."""
         unit = self.units[job]
         others = [other for other in self.units.values() if other.job != job]
-        first = min((other.rank for other in others), default=None)
-        if first is not None and first < unit.rank:
-            unit = replace(unit, priority=max(other.priority for other in others) + 1)
+        first = min(map(self.rank, others), default=None)
+        return (
+            unit.priority if first is None or self.rank(unit) < first else max(other.priority for other in others) + 1
+        )
+
+    def change_priority(self, job: int, priority: int, now: float) -> Unit:
+        """Change the priority of a job, and return it.
+
+        In a `Round` queue, the job is then queued as if it had just arrived: kube-queue replaces it, with its arrival,
+        its attempts and its backoff (Update in pkg/queue/schedulingqueue/priority_scheduling_queue.go).
+        """
+        unit = replace(self.units[job], priority=priority)
+        if self.settings.policy is Policy.ROUND and priority != self.units[job].priority:
+            silent_until = None if unit.silent_until is None else now + self.settings.backoff.first_s
+            unit = replace(unit, since=now, attempts=0, silent_until=silent_until)
         self.units[job] = unit
         return unit
 

@@ -113,7 +113,7 @@ class JobQueues:
         would_fail_again = self.accounts.would_fail_again
         for queue in self._busy.values():
             queue.catch_up(now, would_fail_again)
-            if queue.wake(now, would_fail_again):
+            if queue.wake(now):
                 self.changed[queue.settings.name] = None
         tried = {name: iter(queue.active()) for name, queue in self._busy.items()}
         while tried:
@@ -175,11 +175,7 @@ class JobQueues:
         """Change the priority of a queued job, or move it to the head if that is None, and return it."""
         queue = self._queue_of[job]
         queue.catch_up(now, self.accounts.would_fail_again)
-        if priority is None:
-            unit = queue.jump(job)
-        else:
-            unit = replace(queue.units[job], priority=priority)
-            queue.put(unit)
+        unit = queue.change_priority(job, queue.first_priority(job) if priority is None else priority, now)
         self.changed[queue.settings.name] = None
         return unit
 

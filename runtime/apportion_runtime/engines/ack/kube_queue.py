@@ -206,7 +206,7 @@ class KubeQueue:
         before = queue.units[number].priority
         unit = self.job_queues.change_priority(number, event.priority, cluster_state.now)
         what = "jumped" if event.priority is None else "priority"
-        rank = sorted(each.rank for each in queue.units.values()).index(unit.rank) + 1
+        rank = sorted(map(queue.rank, queue.units.values())).index(queue.rank(unit)) + 1
         move = f"from {before} to {unit.priority}, rank {rank} of {len(queue.units)}; {self._place(unit)}"
         cluster_state.note(what, workload=number, why=move)
         made = cluster_state.store.get(_UNIT, unit.namespace, unit.name)

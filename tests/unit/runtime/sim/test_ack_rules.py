@@ -244,12 +244,11 @@ def test_backoff_doubles_up_to_20_seconds() -> None:
     for _ in range(7):
         made.refuse(0, now, VIDEO, 0)
         assert made.wakes_at(always) is None, "nothing was given back meanwhile"
-        assert not made.wake(now + 100.0, always)
         at = made.wakes_at(never)
         assert at is not None
-        assert not made.wake(at - 0.001, never)
+        assert not made.wake(at - 0.001)
         lasted.append(at - now)
-        assert made.wake(at, never)
+        assert made.wake(at)
         assert jobs(made.active()) == [0]
         now = at
     assert lasted == [1, 2, 4, 8, 16, 20, 20]
@@ -284,14 +283,16 @@ def test_requeued_job_backs_off_despite_released_quota() -> None:
     made.refuse(0, 0.0, "", 0)
     assert not made.given_back(never)
     assert made.wakes_at(always) == 1.0
-    assert made.wake(1.0, always)
+    assert made.wake(1.0)
 
 
 def test_jump_sets_the_lowest_leading_priority() -> None:
     made = queue(Policy.ROUND, unit(0, priority=500), unit(1), unit(2))
-    assert made.jump(2).priority == 501
+    assert made.first_priority(0) == 500
+    assert made.first_priority(2) == 501
+    made.change_priority(2, 501, now=3.0)
     assert jobs(made.active()) == [2, 0, 1]
-    assert made.jump(2).priority == 501
+    assert made.first_priority(2) == 501
 
 
 def test_invalid_queue_priority_is_reported() -> None:
