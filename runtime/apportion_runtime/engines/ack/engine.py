@@ -11,6 +11,7 @@ from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.ack.kube_queue import KubeQueue
 from apportion_runtime.engines.ack.scheduler import AckScheduler
+from apportion_runtime.engines.ack.unsupported import unsupported
 from apportion_runtime.engines.base.engine import PlainEngine
 from apportion_runtime.engines.kube_scheduler import read_profiles
 from apportion_runtime.engines.kube_scheduler.profiles import KIND
@@ -164,7 +165,7 @@ class Ack(PlainEngine):
 
 
 def _tree_of(cluster_state: ClusterState) -> Tree:
-    """Return the quota tree. Raises `UnreadableError` if there is not exactly one, or if it is invalid."""
+    """Return the quota tree. Raises `UnreadableError` if there is not exactly one, or if it is invalid or unsupported."""
     found = [
         made for made in cluster_state.store.list("ElasticQuotaTree") if namespace_of(made) == names.TREE_NAMESPACE
     ]
@@ -172,6 +173,10 @@ def _tree_of(cluster_state: ClusterState) -> Tree:
         how_many = "no ElasticQuotaTree" if not found else f"{len(found)} ElasticQuotaTrees"
         raise UnreadableError(f"found {how_many} in namespace {names.TREE_NAMESPACE}; ACK requires exactly one")
     try:
-        return read_tree(found[0])
+        tree = read_tree(found[0])
     except TreeError as wrong:
         raise UnreadableError(f"ElasticQuotaTree {found[0]['metadata']['name']}: {wrong}") from None
+    faults = [*unsupported(found[0], cluster_state.store.list("Queue"))]
+    if faults:
+        raise UnreadableError("; ".join(faults))
+    return tree

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from apportion_runtime.engines.ack.unsupported import unsupported
 from apportion_runtime.kube_queue.job_queue import JobQueue, Policy, QueueSettings, Unit
 
 VIDEO = "root/video"
@@ -58,3 +59,36 @@ def test_block_queue_continues_at_once_after_its_head() -> None:
     following = made.next()
     assert following is not None
     assert following.job == 1
+
+
+def quota_tree(**root: object) -> dict[str, object]:
+    return {"metadata": {"name": "elasticquotatree"}, "spec": {"root": {"name": "root", **root}}}
+
+
+def queue_object(policy: str = "Block", **annotations: str) -> dict[str, object]:
+    notes = {key.replace("__", "/").replace("_", "-"): value for key, value in annotations.items()}
+    metadata = {"name": "q", "namespace": "kube-queue", "annotations": notes}
+    kind = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "Queue"}
+    return {**kind, "metadata": metadata, "spec": {"queuePolicy": policy}}
+
+
+def test_settings_that_are_not_simulated_are_reported() -> None:
+    lower = {"name": "a", "attributes": {"preempt-policy": "PreemptLowerPriority"}}
+    made = quota_tree(children=[lower, {"name": "b", "attributes": {"preempt-policy": "Never"}}])
+    labels = {"kube-queue/max-preempible-jobs": "3"}
+    made["metadata"] = {"name": "elasticquotatree", "labels": labels}
+    queues = [
+        queue_object(),
+        queue_object("Intelligent"),
+        queue_object(kube_queue__wait_for_pods_running="true", koord_queue__max_depth="5"),
+        queue_object(kube_queue__wait_for_pods_running="false"),
+    ]
+    lowers = "spec.root.children[0].attributes[preempt-policy] is `PreemptLowerPriority`"
+    assert list(unsupported(made, queues)) == [
+        f"ElasticQuotaTree elasticquotatree: {lowers}, which is not simulated",
+        "ElasticQuotaTree elasticquotatree: the label kube-queue/max-preempible-jobs is `3`, which is not simulated",
+        "Queue q: spec.queuePolicy is `Intelligent`, which is not simulated",
+        "Queue q: the annotation kube-queue/wait-for-pods-running is `true`, which is not simulated",
+        "Queue q: the annotation koord-queue/max-depth is `5`, which is not simulated",
+    ]
+    assert list(unsupported(quota_tree(), [queue_object("Round")])) == []
