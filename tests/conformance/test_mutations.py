@@ -11,7 +11,7 @@ import pytest
 from tests.conformance.mutant import mutated, mutations
 from tests.conformance.random_cases import cases
 
-FOLDERS = ("kueue_random", "volcano_random")
+FOLDERS = ("ack_random", "kueue_random", "volcano_random")
 MUTANT = Path(__file__).parent / "mutant.py"
 MUTATIONS = [(folder, each) for folder in FOLDERS for each in mutations(folder)]
 NOTICED = [(folder, each["name"], each["noticed_by"]) for folder, each in MUTATIONS if "noticed_by" in each]

@@ -1,0 +1,23 @@
+"""Every decision of the simulated kube-queue in random timelines against the public code: see ack_random/README.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.conformance.ack_timelines import simulated
+from tests.conformance.random_cases import cases
+
+FOLDER = "ack_random"
+
+
+def test_decisions_match_kube_queue_and_koord_queue() -> None:
+    exercised: Counter[str] = Counter()
+    n_cases = 0
+    for case in cases(FOLDER):
+        assert simulated(case) in case["outcomes"], f"case {case['seed']}"
+        n_cases += 1
+        exercised.update(case["exercises"])
+    assert n_cases >= 300
+    assert min(exercised.values()) >= 5, exercised
+    assert min(exercised[f"engine {name}"] for name in ("kube-queue", "koord-queue")) >= 100, exercised
+    assert min(exercised[f"policy {name}"] for name in ("Round", "Block", "Priority")) >= 50, exercised
