@@ -46,6 +46,7 @@ class Filters:
                 record.node_affinity,
             )
         )  # fmt: skip
+        self.checks_resources = "NodeResourcesFit" in self._on
         self.is_lasting = not (
             pod.spreads or pod.owner or record.affinity or record.anti_affinity or nodes.has_anti_affinity
         )
@@ -64,7 +65,7 @@ class Filters:
             return fixed
         if "NodePorts" in self._on and pod.host_ports and ports_taken(self._pod, node):
             return FilterStatus((PORTS_TAKEN,))
-        if "NodeResourcesFit" in self._on:
+        if self.checks_resources:
             lacking = resources_lacking(self._pod, node)
             if lacking is not None:
                 return lacking

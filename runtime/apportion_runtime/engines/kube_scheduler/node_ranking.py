@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import Filters, resources_lacking
 from apportion_runtime.engines.kube_scheduler.node_statuses import NodeStatuses
-from apportion_runtime.engines.kube_scheduler.nodes import Nodes
+from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import Profile
 from apportion_runtime.engines.kube_scheduler.scores import resource_score
@@ -38,22 +39,51 @@ class RankedNodes:
         return RankedNodes(np.array([row]), 0)
 
 
+class Criteria(Protocol):
+    """What decides about a node apart from the filters that do not depend on its pods."""
+
+    def lacking(self, pod: PodFacts, node: NodeState) -> FilterStatus | None:
+        """Return why a node has no room for a pod; None if it has."""
+
+    def score(self, pod: PodFacts, node: NodeState) -> float:
+        """Return the score of a node, which depends only on its resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ProfileCriteria:
+    """The filter NodeResourcesFit and the scores of a profile."""
+
+    profile: Profile
+
+    def lacking(self, pod: PodFacts, node: NodeState) -> FilterStatus | None:
+        return resources_lacking(pod, node) if "NodeResourcesFit" in self.profile.filters else None
+
+    def score(self, pod: PodFacts, node: NodeState) -> float:
+        return float(resource_score(pod, node, self.profile))
+
+
 class NodeRanking:
     """The nodes for pods of one shape, by row.
 
+    Args:
+        pod: A pod of the shape.
+        profile: Its profile.
+        nodes: The nodes.
+        criteria: Their room and scores.
+
     Attributes:
+        filters: The filters of the pod.
         statuses: Why each node does not fit; None if it fits.
         counts: The number of nodes with each status.
     """
 
-    def __init__(self, pod: PodFacts, profile: Profile, nodes: Nodes) -> None:
-        self._pod, self._profile, self._nodes = pod, profile, nodes
-        self._filters = Filters(pod, profile, nodes)
-        self._checks_resources = "NodeResourcesFit" in profile.filters
-        self._known: dict[Hashable, tuple[FilterStatus | None, int]] = {}
+    def __init__(self, pod: PodFacts, profile: Profile, nodes: Nodes, criteria: Criteria) -> None:
+        self._pod, self._nodes, self._criteria = pod, nodes, criteria
+        self.filters = Filters(pod, profile, nodes)
+        self._known: dict[Hashable, tuple[FilterStatus | None, float]] = {}
         n_nodes = len(nodes.all)
         self._fits = np.zeros(n_nodes, dtype=np.bool_)
-        self._scores = np.zeros(n_nodes, dtype=np.int64)
+        self._scores = np.zeros(n_nodes)
         self.statuses: list[FilterStatus | None] = [None] * n_nodes
         self.counts: dict[FilterStatus | None, int] = {None: n_nodes}
         for row in range(n_nodes):
@@ -70,18 +100,17 @@ class NodeRanking:
 
     def _examine(self, row: int) -> None:
         node = self._nodes.all[row]
-        status = self._filters.fixed_status(node)
-        score = 0
+        status = self.filters.fixed_status(node)
+        score = 0.0
         if status is None:
             key = node.state_key
             known = self._known.get(key)
             if known is None:
                 if len(self._known) >= _MOST_STATES:
                     self._known.clear()
-                lacking = resources_lacking(self._pod, node) if self._checks_resources else None
-                known = self._known[key] = (
-                    lacking, resource_score(self._pod, node, self._profile) if lacking is None else 0,
-                )  # fmt: skip
+                lacking = self._criteria.lacking(self._pod, node)
+                score = self._criteria.score(self._pod, node) if lacking is None else 0.0
+                known = self._known[key] = (lacking, score)
             status, score = known
         before = self.statuses[row]
         if status != before:
@@ -127,16 +156,32 @@ class NodeRanking:
         counts = {status: count for status, count in self.counts.items() if status is not None and count}
         return NodeStatuses(counts, self.by_name, len(self.statuses))
 
+    def best_of(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Return the rows with the highest score among some."""
+        scores = self._scores[rows]
+        best: npt.NDArray[np.intp] = rows[scores == scores.max(initial=-np.inf)]
+        return best
+
+    def score(self, row: int) -> float:
+        """Return the score of a feasible node."""
+        return float(self._scores[row])
+
     def is_feasible(self, row: int) -> bool:
         """Return whether a node fits."""
         return bool(self._fits[row])
 
 
 class NodeRankings:
-    """The rankings of a scheduler, by profile and shape of the pod."""
+    """The rankings of a scheduler, by profile and shape of the pod.
 
-    def __init__(self, nodes: Nodes) -> None:
+    Args:
+        nodes: The nodes.
+        criteria: Their room and scores; those of the profile by default.
+    """
+
+    def __init__(self, nodes: Nodes, criteria: Criteria | None = None) -> None:
         self._nodes = nodes
+        self._criteria = criteria
         self._rankings: dict[Hashable, NodeRanking] = {}
         self._epoch = -1
 
@@ -164,7 +209,9 @@ class NodeRankings:
         if ranking is None:
             if len(self._rankings) >= _MOST_RANKINGS:
                 self._rankings.clear()
-            ranking = self._rankings[key] = NodeRanking(pod, profile, nodes)
+            ranking = self._rankings[key] = NodeRanking(
+                pod, profile, nodes, self._criteria or _ProfileCriteria(profile)
+            )
         else:
             ranking.refresh()
         return ranking

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apportion_runtime.core.snapshot import Node
@@ -98,6 +98,12 @@ class NodeState:
         """Remove a pod."""
         del self.pods[pod.uid]
         self._charge(pod, -1)
+
+    def move_to_end(self, pods: Iterable[PodFacts]) -> None:
+        """Move pods behind the others, as if they were removed and added again."""
+        for pod in pods:
+            del self.pods[pod.uid]
+            self.pods[pod.uid] = pod
 
     def _charge(self, pod: PodFacts, sign: int) -> None:
         requested = self.requested

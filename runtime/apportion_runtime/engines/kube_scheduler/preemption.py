@@ -16,6 +16,7 @@ from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import Profile
+from apportion_runtime.snapshots.pod_requests import PODS
 
 _OFFSET = 2**31
 _LEAST_CANDIDATES, _PERCENT = 100, 10
@@ -54,6 +55,8 @@ def best_candidate(
     most = max(_LEAST_CANDIDATES, len(nodes.all) * _PERCENT // 100)
     candidates: list[Candidate] = []
     has_unviolating = False
+    filters = Filters(pod, profile, nodes)
+    counts_only = filters.is_lasting and not pod.record.host_ports
     for node in possible:
         lower = sorted(
             (other for other in node.pods.values() if other.priority < pod.priority),
@@ -61,7 +64,11 @@ def best_candidate(
         )
         spared = violating(lower, budgets)
         order = [*(o for o in lower if o.uid in spared), *(o for o in lower if o.uid not in spared)]
-        victims = sorted(_victims(pod, profile, nodes, node, order), key=lambda o: importance(o, started))
+        if counts_only:
+            found = _victims_by_resources(pod, filters, node, order)
+        else:
+            found = _victims(pod, profile, nodes, node, order)
+        victims = sorted(found, key=lambda o: importance(o, started))
         if victims:
             candidates.append(Candidate(node, tuple(victims), sum(victim.uid in spared for victim in victims)))
             has_unviolating = has_unviolating or not candidates[-1].n_violating
@@ -119,6 +126,34 @@ def _victims(
         for other in lower:
             if other.uid not in node.pods:
                 node.add(other)
+
+
+def _victims_by_resources(
+    pod: PodFacts, filters: Filters, node: NodeState, lower: Sequence[PodFacts]
+) -> Sequence[PodFacts]:
+    """Return the same if only the sums of requests matter, without removing pods from the node.
+
+    The pods are in the same order as after removing and adding them, which decides between equal pods later.
+    """
+    if not lower or (filters.checks_resources and not _enough(pod, node, lower)):
+        return ()
+    kept: list[PodFacts] = []
+    victims: list[PodFacts] = []
+    if filters.checks_resources and filters.fixed_status(node) is None:
+        asked = [(name, value) for name, value in pod.request.items() if value > 0]
+        room = {name: node.free(name) - value + sum(o.request.get(name, 0) for o in lower) for name, value in asked}
+        n_pods = node.allocatable.get(PODS, 0) - 1 - len(node.pods) + len(lower)
+        # Without room for one more pod, no eviction helps.
+        for other in lower if n_pods >= 0 else ():
+            if n_pods and all(left >= other.request.get(name, 0) for name, left in room.items()):
+                kept.append(other)
+                n_pods -= 1
+                for name in room:
+                    room[name] -= other.request.get(name, 0)
+            else:
+                victims.append(other)
+    node.move_to_end([*kept, *victims] or lower)
+    return victims
 
 
 def _enough(pod: PodFacts, node: NodeState, lower: Sequence[PodFacts]) -> bool:

@@ -31,6 +31,8 @@ from apportion_runtime.snapshots.pod_requests import CPU
 from apportion_runtime.snapshots.quantities import parse_time
 
 _LEAST_FEASIBLE, _LEAST_PERCENT = 100, 5
+_MOST_STARTS = 50_000
+"""The number of pods whose start time is cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class KubeScheduler:
         self._observed: set[str] = set()
         """Pods whose nomination before the simulation was read."""
         self._next = 0
+        self._starts: dict[str, float] = {}
+        """The start time of running pods."""
         self._unschedulable: dict[EquivalenceClass, str] = {}
         """The reasons of unplaced pods by shape, valid until resources become free."""
         self.nodes = Nodes(cluster_state, facts)
@@ -309,11 +313,21 @@ class KubeScheduler:
         return ""
 
     def _started(self, uid: str) -> float:
+        known = self._starts.get(uid)
+        if known is not None:
+            return known
         pod = self._cluster_state.pods[uid]
         made = self._cluster_state.store.get("Pod", pod.namespace, pod.name)
         assert made is not None
         started = (made.get("status") or {}).get("startTime")
-        return self._cluster_state.now if started is None else parse_time(started)
+        if started is None:
+            return self._cluster_state.now
+        found = parse_time(started)
+        if pod.runs:
+            if len(self._starts) >= _MOST_STARTS:
+                self._starts.clear()
+            self._starts[uid] = found
+        return found
 
 
 def _no_victims(n_nodes: int, n_helpful: int) -> str:

@@ -6,13 +6,14 @@ Source: pkg/scheduler/actions/enqueue, allocate, backfill.
 from __future__ import annotations
 
 from bisect import insort
-from functools import cache
 
 from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.node_statuses import explained
+from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
-from apportion_runtime.engines.volcano.session import Session, fits_on
+from apportion_runtime.engines.volcano.node_ranking import fits_on, insufficient
+from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement
 
 
@@ -24,7 +25,7 @@ def enqueue(session: Session) -> None:
     for job in session.in_order(job for job in session.jobs.values() if job.group.phase is Phase.PENDING):
         if job.queue in capacity.queues:
             pending.setdefault(job.queue, []).append(job)
-    queues = session.queues(session.jobs.values())
+    queues = session.queues(session.jobs.values() if pending else ())
     while queues:
         queue = queues.pop()
         if not pending.get(queue):
@@ -128,38 +129,41 @@ def _shape(session: Session, task: Task) -> object | None:
 
 def _place(session: Session, statement: Statement, task: Task) -> bool:
     """Allocate a pod on idle resources, or else pipeline it on releasing ones."""
-    found = session.predicates(task)
-    idle = []
-    later = []
-    statuses: list[FilterStatus] = []
     nominated = session.nominated.get(task.uid)
-    for node in session.nodes.all:
-        filter_status = found[node.name]
+    ranking = None if nominated else session.ranking(task)
+    nodes = session.nodes.all if ranking is None else session.changing()
+    idle: list[NodeState] = []
+    later: list[NodeState] = []
+    statuses: list[FilterStatus] = []
+    for node, filter_status in session.filtered(task, nodes):
         if filter_status is not None:
             statuses.append(filter_status)
         elif not session.fits_later(task, node):
             # Resources that another pod is pipelined on are not available twice.
-            statuses.append(_insufficient(tuple(session.lacking_later(task, node))))
+            statuses.append(insufficient(tuple(session.lacking_later(task, node))))
         elif not session.changes(node) or fits_on(task.request, node):
             idle.append(node)
         else:
             later.append(node)
-    own = [node for node in (*idle, *later) if node.name == nominated]
-    if own:
-        idle, later = [n for n in own if n in idle], [n for n in own if n in later]
-    if idle:
-        session.allocate(statement, task, session.best(task, idle))
+    if nominated and any(node.name == nominated for node in (*idle, *later)):
+        idle, later = [n for n in idle if n.name == nominated], [n for n in later if n.name == nominated]
+    if ranking is not None:
+        best = session.best_ranked(task, ranking, idle)
+    else:
+        best = session.best(task, idle) if idle else None
+    if best is not None:
+        session.allocate(statement, task, best)
     elif later:
         session.pipeline(statement, task, session.best(task, later))
     else:
+        if ranking is not None:
+            changing = {node.row for node in nodes}
+            statuses += [
+                status for row, status in enumerate(ranking.statuses) if status is not None and row not in changing
+            ]
         task.job.reasons[task.uid] = explained(statuses, len(session.nodes.all))
         return False
     return True
-
-
-@cache
-def _insufficient(names: tuple[str, ...]) -> FilterStatus:
-    return FilterStatus(tuple(f"Insufficient {name}" for name in names))
 
 
 def backfill(session: Session) -> None:

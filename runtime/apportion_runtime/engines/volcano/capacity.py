@@ -132,7 +132,15 @@ class Capacity:
             self._divide(root)
         else:
             self._divide_flat(resources)
+        self._initial_fault = self.fault
         self.update_shares()
+
+    def begin_cycle(self) -> None:
+        """Forget the jobs of the last cycle; `real` and `deserved` amounts are kept."""
+        self.fault = self._initial_fault
+        for queue in self.queues.values():
+            queue.allocated, queue.requested, queue.inqueue, queue.elastic = {}, {}, {}, {}
+            queue.update_share()
 
     def _place(self, queue: Queue) -> None:
         ancestors: list[str] = []

@@ -23,7 +23,9 @@ from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, 
 from apportion_runtime.engines.volcano.configuration import read_configuration
 from apportion_runtime.engines.volcano.cycle import open_capacity, run_actions
 from apportion_runtime.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
+from apportion_runtime.engines.volcano.node_ranking import Rankings
 from apportion_runtime.engines.volcano.pod_groups import OWN_MINIMUM, group_of, is_preemptable, role_of
+from apportion_runtime.engines.volcano.queue_totals import QueueTotals
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
@@ -54,6 +56,15 @@ class Volcano(PlainEngine):
         self._coming: dict[str, Task] = {}
         """Pods created since the start of the last cycle."""
         self._nominated: dict[str, str] = {}
+        self._capacity = open_capacity(self._specs.values(), {}, self._configuration)
+        """The queues, divided at a version of the nodes."""
+        self._node_version = -1
+        self._totals = QueueTotals()
+        self._changed_pods = cluster_state.watch_pods()
+        self._touched: dict[str, None] = {}
+        """Pods that the last cycle changed, whether or not its decisions were carried out."""
+        self._nodes_read = (-1, 0)
+        """The epoch of the nodes and the number of their changes that were read."""
 
     @property
     def parents(self) -> Mapping[str, str | None]:
@@ -67,6 +78,7 @@ class Volcano(PlainEngine):
         """Start the engine on the workloads of the simulation."""
         super().begin(workloads, pools)
         self._nodes = Nodes(self.cluster_state, self.pods.facts)
+        self._rankings = Rankings(self._configuration, self._nodes)
         profiles, _ = read_profiles(self.cluster_state.store.list(KIND))
         self._beside = KubeScheduler(self.cluster_state, workloads, self.pods.facts, profiles)
 
@@ -129,8 +141,12 @@ class Volcano(PlainEngine):
         cluster_state = self.cluster_state
         cluster_state.history.n_cycles += 1
         self._nodes.refresh()
-        resources = total(self._allocatable(name) for name in cluster_state.records.nodes)
-        capacity = open_capacity(self._specs.values(), resources, self._configuration)
+        if self._node_version != cluster_state.records.node_version:
+            self._node_version = cluster_state.records.node_version
+            resources = total(self._allocatable(name) for name in cluster_state.records.nodes)
+            self._capacity = open_capacity(self._specs.values(), resources, self._configuration)
+        capacity = self._capacity
+        capacity.begin_cycle()
         jobs: list[Job] = []
         deleted: list[Job] = []
         for job in self._wanted():
@@ -142,10 +158,13 @@ class Volcano(PlainEngine):
             jobs,
             self._tasks,
             nominated=self._nominated,
+            rankings=self._rankings,
+            totals=self._totals,
             deleted=deleted,
         )
         before = self._state()
         run_actions(session)
+        self._touched = session.touched
         self._nominated |= session.nominations()
         for statement in session.committed:
             self._carry_out(statement)
@@ -173,28 +192,49 @@ class Volcano(PlainEngine):
 
     def _wanted(self) -> list[Job]:
         """Return the jobs with pods, in the current state of the cluster."""
+        self._changed_pods.update(dict.fromkeys(self._coming))
         for uid, task in self._coming.items():
             self._tasks[uid] = task
             task.job.add(task)
         self._coming.clear()
-        for uid, task in list(self._tasks.items()):
-            pod = self.cluster_state.pods.get(uid)
-            if pod is None:
-                task.job.remove(self._tasks.pop(uid))
-                continue
-            if task.pod.record is not pod.record:
-                facts = self.pods.facts(uid)
-                assert facts is not None
-                task.pod = facts
-            status = _status(pod)
-            if task.status is not status:
-                task.become(status)
-            task.node = self._nodes.get(pod.record.node or "")
-            task.is_evicted = pod.leaving == ENDED_BY_EVICTION
+        for uid in self._outdated():
+            if uid in self._tasks:
+                self._read(uid, self._tasks[uid])
         jobs = [job for job in self._jobs.values() if job.tasks]
         for job in jobs:
             job.begin_cycle()
         return jobs
+
+    def _outdated(self) -> list[str]:
+        """Return the pods that changed, that the last cycle changed, or whose nodes changed."""
+        nodes = self._nodes
+        found = {**self._changed_pods, **self._touched}
+        self._changed_pods.clear()
+        self._touched = {}
+        epoch, n_read = self._nodes_read
+        if epoch != nodes.epoch:
+            found = dict.fromkeys(self._tasks)
+        else:
+            for row in set(nodes.changes[n_read:]):
+                found.update(dict.fromkeys(nodes.all[row].pods))
+        self._nodes_read = nodes.epoch, len(nodes.changes)
+        return [*found]
+
+    def _read(self, uid: str, task: Task) -> None:
+        """Set a task to the state of its pod."""
+        pod = self.cluster_state.pods.get(uid)
+        if pod is None:
+            task.job.remove(self._tasks.pop(uid))
+            return
+        if task.pod.record is not pod.record:
+            facts = self.pods.facts(uid)
+            assert facts is not None
+            task.pod = facts
+        status = _status(pod)
+        if task.status is not status:
+            task.become(status)
+        task.node = self._nodes.get(pod.record.node or "")
+        task.is_evicted = pod.leaving == ENDED_BY_EVICTION
 
     def _is_deleted(self, job: Job) -> bool:
         """Return whether a pod group is deleted, although its pods are still terminating."""
@@ -231,7 +271,7 @@ class Volcano(PlainEngine):
                 if waiting and not job.is_ready:
                     self.explain(waiting[0].pod, job.fit_error())
                 unplaced += [task.pod for task in waiting if task.uid in job.reasons and not self._is_bound(job, task)]
-            group.phase = job.next_phase()
+            job.settle()
         return unplaced
 
     def _place_beside(self) -> list[PodFacts]:

@@ -28,6 +28,8 @@ PREEMPT, RECLAIM = "preempt", "reclaim"
 def preempt(session: Session) -> None:
     """Preempt jobs of lower priority in the same queue, and pods of the same job."""
     starving = _starving(session)
+    if not starving:
+        return
     least = _least_priorities(session)
     queues = PriorityQueue(session.capacity.compare, sorted(starving))
     while queues:
@@ -177,6 +179,8 @@ def _has_room(session: Session, task: Task, node: NodeState) -> bool:
 def reclaim(session: Session) -> None:
     """Reclaim for queues within their deserved resources from queues above theirs."""
     starving = _starving(session)
+    if not starving:
+        return
     queues = session.queues(job for job in session.jobs.values() if session.is_schedulable(job))
     while queues:
         queue = queues.pop()

@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from functools import cmp_to_key
+from typing import NamedTuple
 
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.volcano.amounts import Amounts, exceeding
+from apportion_runtime.snapshots.pod_requests import add
 
 
 class Status(IntEnum):
@@ -117,6 +119,16 @@ class Task:
         return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdecimal() else None
 
 
+class JobAmounts(NamedTuple):
+    """What a job adds to its queue: the resources that it holds, requests, has in queue, and holds beyond its minimum."""
+
+    queue: str
+    held: Mapping[str, int]
+    requested: Mapping[str, int]
+    inqueue: Mapping[str, int]
+    elastic: Mapping[str, int]
+
+
 def _is_free(task: Task) -> bool:
     return task.status is Status.PENDING and task.is_best_effort
 
@@ -139,6 +151,7 @@ class Job:
         counts: The number of pods in each status.
         allocated: The resources of its placed pods.
         has_best_effort: Whether any of its pods has no requests.
+        version: The number of changes of its pods.
     """
 
     group: GroupState
@@ -148,10 +161,15 @@ class Job:
     counts: list[int] = field(default_factory=lambda: [0] * len(Status))
     allocated: dict[str, int] = field(default_factory=dict)
     has_best_effort: bool = False
+    version: int = 0
+    _amounts: JobAmounts | None = None
+    _amounts_of: tuple[object, ...] = ()
+    _settled: tuple[object, ...] = ()
 
     def begin_cycle(self) -> None:
         """Forget why pods were not placed in the last cycle."""
-        self.reasons, self.failed_roles = {}, {}
+        if self.reasons or self.failed_roles:
+            self.reasons, self.failed_roles = {}, {}
 
     def add(self, task: Task) -> None:
         """Add a pod."""
@@ -166,6 +184,7 @@ class Job:
 
     def count_in(self, task: Task) -> None:
         """Count a pod in its status."""
+        self.version += 1
         self.counts[task.status] += 1
         if _HOLDS[task.status]:
             for name, value in task.request.items():
@@ -173,6 +192,7 @@ class Job:
 
     def count_out(self, task: Task) -> None:
         """Uncount a pod in its status."""
+        self.version += 1
         self.counts[task.status] -= 1
         if _HOLDS[task.status]:
             for name, value in task.request.items():
@@ -293,6 +313,35 @@ class Job:
         if self.group.phase is Phase.RUNNING and self.n_holding < self.least:
             return {}
         return exceeding(least, self.allocated)
+
+    def amounts(self) -> JobAmounts:
+        """Return what the job adds to its queue; the same object until it changes."""
+        group = self.group
+        key = (self.version, group.phase, group.least, group.least_resources, group.queue)
+        if self._amounts is None or self._amounts_of != key:
+            requested: dict[str, int] = {}
+            if self.counts[Status.PENDING]:
+                for task in self.tasks.values():
+                    if task.status is Status.PENDING:
+                        add(requested, task.request)
+            holds = bool(self.n_holding)
+            self._amounts_of = key
+            self._amounts = JobAmounts(
+                self.queue,
+                dict(self.allocated) if holds else {},
+                requested,
+                self.inqueue(),
+                self.elastic if holds else {},
+            )
+        return self._amounts
+
+    def settle(self) -> None:
+        """Set the phase after a cycle."""
+        group = self.group
+        state = (self.version, group.phase, group.n_succeeded, group.least)
+        if state != self._settled:
+            before, group.phase = group.phase, self.next_phase()
+            self._settled = state if group.phase is before else ()
 
     def next_phase(self) -> Phase:
         """Return its phase after a cycle. Pods that the cycle has bound do not count yet (ScheduledStatus)."""

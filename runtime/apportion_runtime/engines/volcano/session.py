@@ -9,31 +9,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.volcano.configuration import SchedulerConfiguration
 from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import Filters
+from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRanking
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
-from apportion_runtime.engines.kube_scheduler.profiles import MOST, Profile
+from apportion_runtime.engines.kube_scheduler.profiles import MOST
 from apportion_runtime.engines.kube_scheduler.scores import fit_score, scores
 from apportion_runtime.engines.volcano.capacity import Capacity
 from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
 from apportion_runtime.engines.volcano.node_groups import NodeGroups
+from apportion_runtime.engines.volcano.node_ranking import TOO_MANY_PODS, Rankings, fits_on, tie_key
 from apportion_runtime.engines.volcano.node_scores import binpack_score, strategy_score
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
+from apportion_runtime.engines.volcano.queue_totals import QueueTotals
 from apportion_runtime.engines.volcano.statement import Statement
 from apportion_runtime.snapshots.pod_requests import add
-
-_NODE_ORDER = {
-    "leastrequested.weight": ("NodeResourcesFit", 1),
-    "balancedresource.weight": ("NodeResourcesBalancedAllocation", 1),
-    "nodeaffinity.weight": ("NodeAffinity", 2),
-    "podaffinity.weight": ("InterPodAffinity", 2),
-    "tainttoleration.weight": ("TaintToleration", 3),
-    "podtopologyspread.weight": ("PodTopologySpread", 2),
-}
-_CPU_AND_MEMORY = {"cpu": 1, "memory": 1}
 
 
 class Session:
@@ -46,6 +38,8 @@ class Session:
         jobs: The jobs.
         tasks: Their pods by uid.
         nominated: The nominated node of each pod.
+        rankings: The rankings of the nodes.
+        totals: The totals of the queues at the last cycle; None counts all jobs.
         deleted: Jobs whose pod groups are deleted, with terminating pods.
 
     Attributes:
@@ -55,6 +49,7 @@ class Session:
         prepared: Pods that an action has examined.
         leaving: Pods that a scheduler evicted before this cycle and that still exist; not pods that were deleted.
         bound: Pods that are bound in this cycle.
+        touched: Pods whose status or node was changed in this cycle, also by statements that were discarded.
     """
 
     def __init__(
@@ -66,6 +61,8 @@ class Session:
         tasks: Mapping[str, Task],
         *,
         nominated: Mapping[str, str],
+        rankings: Rankings,
+        totals: QueueTotals | None = None,
         deleted: Iterable[Job] = (),
     ) -> None:
         self.configuration = configuration
@@ -79,10 +76,12 @@ class Session:
         self.prepared: set[str] = set()
         self.leaving: set[str] = set()
         self.bound: set[str] = set()
+        self.touched: dict[str, None] = {}
         self._attempts: dict[str, str | None] = {}
         """By pod, the node of its last discarded attempt; None if that attempt had no victims."""
         self.committed: list[Statement] = []
-        self._profile = _profile(configuration)
+        self._rankings = rankings
+        self._profile = rankings.profile
         self._groups = _node_groups(configuration, capacity)
         self._coming: dict[str, dict[str, int]] = {}
         """The releasing resources of each node, less those of pods pipelined on it."""
@@ -98,7 +97,7 @@ class Session:
         for job in (*self.jobs.values(), *deleted):
             if job.counts[Status.RELEASING]:
                 self._note_releasing(job)
-        self._count()
+        self._count(totals or QueueTotals())
 
     def _note_releasing(self, job: Job) -> None:
         """Add the releasing resources of a job to the nodes."""
@@ -108,27 +107,19 @@ class Session:
                 if task.is_evicted:
                     self.leaving.add(task.uid)
 
-    def _count(self) -> None:
+    def _count(self, totals: QueueTotals) -> None:
         """Add the allocation and requests of jobs to their queues."""
         capacity = self.capacity
-        sums: dict[str, tuple[dict[str, int], ...]] = {}
-        for job in self.jobs.values():
-            if job.queue not in capacity.queues:
-                continue
-            if not capacity.is_leaf(job.queue):
-                capacity.fault = capacity.fault or f"queue {job.queue} is not a leaf queue"
-            held, requested, inqueue, elastic = sums.setdefault(job.queue, ({}, {}, {}, {}))
-            if job.n_holding:
-                add(held, job.allocated)
-                add(elastic, job.elastic)
-            if job.counts[Status.PENDING]:
-                for task in job.tasks.values():
-                    if task.status is Status.PENDING:
-                        add(requested, task.request)
-            add(inqueue, job.inqueue())
-        for queue, (held, requested, inqueue, elastic) in sums.items():
-            capacity.count(queue, requested=requested, inqueue=inqueue, elastic=elastic)
-            capacity.charge(queue, held)
+        totals.update(self.jobs)
+        used = {job.queue for job in self.jobs.values()}
+        if not all(name not in capacity.queues or capacity.is_leaf(name) for name in used):
+            inner = (job.queue for job in self.jobs.values() if job.queue in capacity.queues)
+            name = next(name for name in inner if not capacity.is_leaf(name))
+            capacity.fault = capacity.fault or f"queue {name} is not a leaf queue"
+        for queue, held, requested, inqueue, elastic in totals:
+            if queue in used and queue in capacity.queues:
+                capacity.count(queue, requested=requested, inqueue=inqueue, elastic=elastic)
+                capacity.charge(queue, held)
         capacity.update_shares()
 
     def queues(self, jobs: Iterable[Job]) -> PriorityQueue[str]:
@@ -205,24 +196,53 @@ class Session:
 
     def predicates(self, task: Task) -> dict[str, FilterStatus | None]:
         """Return why a pod cannot run on each node regardless of free resources; None if it can."""
+        return {node.name: status for node, status in self.filtered(task, self.nodes.all)}
+
+    def filtered(self, task: Task, nodes: Iterable[NodeState]) -> Iterator[tuple[NodeState, FilterStatus | None]]:
+        """Yield some nodes, each with the reason why a pod cannot run there regardless of free resources."""
         filters = Filters(task.pod, self._profile, self.nodes)
-        found: dict[str, FilterStatus | None] = {}
-        for node in self.nodes.all:
+        for node in nodes:
             filter_status = filters.filter_status(node)
             if filter_status is None and not node.has_room:
-                filter_status = FilterStatus(("Too many pods",))
+                filter_status = TOO_MANY_PODS
             if filter_status is None and self._groups is not None:
                 why = self._groups.refused(task.queue, node.record.labels)
                 filter_status = FilterStatus((why,), for_good=True) if why else None
-            found[node.name] = filter_status
-        return found
+            yield node, filter_status
 
     def best(self, task: Task, nodes: Sequence[NodeState]) -> NodeState:
         """Return the node with the best score, ties by name."""
         if len(nodes) == 1:
             return nodes[0]
         found = self.scored(task, nodes)
-        return max(nodes, key=lambda node: (found[node.name], [-ord(letter) for letter in node.name]))
+        return max(nodes, key=lambda node: (found[node.name], tie_key(node.name)))
+
+    def ranking(self, task: Task) -> NodeRanking | None:
+        """Return the ranking of the nodes for a pod; None if every node has to be examined."""
+        return None if self._groups is not None else self._rankings.of(task.pod)
+
+    def changing(self) -> list[NodeState]:
+        """Return the nodes with releasing or pipelined pods, for which rankings do not hold."""
+        return [node for name in self._coming if (node := self.nodes.get(name)) is not None]
+
+    def best_ranked(self, task: Task, ranking: NodeRanking, others: Sequence[NodeState]) -> NodeState | None:
+        """Return the best of the nodes that rankings hold for and fit, and of some others; None without any.
+
+        Args:
+            task: The pod.
+            ranking: Its ranking.
+            others: Fitting nodes among those with releasing or pipelined pods.
+        """
+        changing = frozenset(node.row for node in self.changing())
+        best = self._rankings.best(ranking, changing)
+        if best is None:
+            return self.best(task, others) if others else None
+        if not others:
+            return self.nodes.all[best]
+        found = self.scored(task, others)
+        named = {node.name: found[node.name] for node in others}
+        named[self.nodes.all[best].name] = ranking.score(best)
+        return self.nodes.get(max(named, key=lambda name: (named[name], tie_key(name))))
 
     def scored(self, task: Task, nodes: Sequence[NodeState]) -> dict[str, float]:
         """Return the score of each node."""
@@ -249,6 +269,7 @@ class Session:
 
     def allocate(self, statement: Statement, task: Task, node: NodeState) -> None:
         """Allocate a pod on idle resources."""
+        self.touched[task.uid] = None
         statement.done.append((task, task.status, task.node))
         statement.placed.append(task)
         task.become(Status.ALLOCATED)
@@ -260,6 +281,7 @@ class Session:
 
     def pipeline(self, statement: Statement, task: Task, node: NodeState, *, nominates: bool = False) -> None:
         """Pipeline a pod on releasing resources."""
+        self.touched[task.uid] = None
         statement.done.append((task, task.status, task.node))
         if nominates:
             statement.nominated.append((task, node))
@@ -282,6 +304,7 @@ class Session:
 
     def evict(self, statement: Statement, task: Task, by: Task, action: str) -> None:
         """Evict a pod for another."""
+        self.touched[task.uid] = None
         statement.done.append((task, task.status, task.node))
         statement.evicted.append((task, by, action))
         assert task.node is not None
@@ -360,32 +383,6 @@ class Session:
             if value > 0 and value > (node.free(name) if name in node.allocatable else 0) + coming.get(name, 0):
                 return False
         return True
-
-
-def fits_on(request: Mapping[str, int], node: NodeState) -> bool:
-    """Return whether a pod fits into a node's idle resources."""
-    allocatable, requested = node.allocatable, node.requested
-    for name, value in request.items():
-        # Pods of other schedulers may hold resources that the node no longer has.
-        if value > 0 and (name not in allocatable or value > allocatable[name] - requested.get(name, 0)):
-            return False
-    return True
-
-
-def _profile(configuration: SchedulerConfiguration) -> Profile:
-    """Return kube-scheduler's plugins as Volcano's predicates and nodeorder use them."""
-    plain = Profile()
-    filters = plain.filters - {"NodeResourcesFit"} if configuration.plugin("predicates") else frozenset[str]()
-    order = configuration.plugin("nodeorder")
-    arguments = {} if order is None else order.arguments
-    weights = {name: int(arguments.get(key, default)) for key, (name, default) in _NODE_ORDER.items()}
-    return replace(
-        plain,
-        filters=filters,
-        weights={name: weight for name, weight in weights.items() if weight},
-        resources=_CPU_AND_MEMORY,
-        balanced={**_CPU_AND_MEMORY, GPU_RESOURCE: 1},
-    )
 
 
 def _node_groups(configuration: SchedulerConfiguration, capacity: Capacity) -> NodeGroups | None:

@@ -23,6 +23,7 @@ from apportion_runtime.engines.volcano.capacity import DEFAULT, queue_spec
 from apportion_runtime.engines.volcano.configuration import read_configuration
 from apportion_runtime.engines.volcano.cycle import open_capacity, run_actions
 from apportion_runtime.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
+from apportion_runtime.engines.volcano.node_ranking import Rankings
 from apportion_runtime.engines.volcano.pod_groups import is_preemptable, role_of
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.sim.api.clock import Clock
@@ -83,6 +84,7 @@ class _Cluster:
         )
         self._facts: dict[str, PodFacts] = {}
         self._nodes = Nodes(self._state, self._facts.get)
+        self._rankings = Rankings(self._configuration, self._nodes)
         self._jobs: dict[str, Job] = {}
         for made in by_kind.get((GROUP, "PodGroup"), ()):
             with reading(f"PodGroup {namespace_of(made)}/{name_of(made)}"):
@@ -171,7 +173,15 @@ class _Cluster:
         jobs = [job for job in self._jobs.values() if job.tasks]
         for job in jobs:
             job.begin_cycle()
-        session = Session(self._configuration, self._nodes, capacity, jobs, self._tasks, nominated=self._nominated)
+        session = Session(
+            self._configuration,
+            self._nodes,
+            capacity,
+            jobs,
+            self._tasks,
+            nominated=self._nominated,
+            rankings=self._rankings,
+        )
         before = [job.group.phase for job in jobs], dict(self._nominated)
         run_actions(session)
         left = [task for task in self._tasks.values() if task.status is Status.RELEASING]
