@@ -12,6 +12,7 @@ from apportion_runtime.kube.job_resources import QUEUE, TREE
 from apportion_runtime.kube_queue.job_queue import QueueSettings, read_queue
 from apportion_runtime.kube_queue.queues import is_queue, settings
 from apportion_runtime.kube_queue.tree import Quota, Tree, TreeError, read_tree
+from apportion_runtime.kube_queue.unsupported_settings import unsupported_settings
 from apportion_runtime.snapshots.faults import UNREADABLE, Fault
 
 
@@ -24,7 +25,7 @@ class QueueConfiguration:
         queues: The settings of each queue.
         objects: The Queue objects.
         missing: Queue objects for the quotas without one.
-        faults: The invalid objects.
+        faults: The invalid objects, and the settings that are ignored.
     """
 
     tree: Tree | None
@@ -74,6 +75,11 @@ def read_configuration(trees: Iterable[Manifest], queues: Iterable[Manifest]) ->
             readable.append(_with_defaults(one))
         else:
             readable.append(one)
+    namespaces = {TREE: TREE_NAMESPACE, QUEUE: QUEUE_NAMESPACE}
+    faults += [
+        Fault(UNREADABLE, f"{each.kind} {namespaces[each.kind]}/{each.name}", f"{each.what}; it is ignored", "")
+        for each in unsupported_settings(found[0], readable)
+    ]
     known, missing = settings(tree, readable)
     by_name = tuple(known[name] for name in sorted(known))
     return QueueConfiguration(tree, by_name, tuple(readable), tuple(missing), tuple(faults))

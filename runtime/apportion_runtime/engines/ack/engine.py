@@ -11,13 +11,13 @@ from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.ack.kube_queue import KubeQueue
 from apportion_runtime.engines.ack.scheduler import AckScheduler
-from apportion_runtime.engines.ack.unsupported import unsupported
 from apportion_runtime.engines.base.engine import PlainEngine
 from apportion_runtime.engines.kube_scheduler import read_profiles
 from apportion_runtime.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.kube_queue import jobs
 from apportion_runtime.kube_queue.amounts import GPU
 from apportion_runtime.kube_queue.tree import Tree, TreeError, read_tree
+from apportion_runtime.kube_queue.unsupported_settings import unsupported_settings
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.job_events import JobChanged
 from apportion_runtime.sim.controllers.running_workload import Running
@@ -176,7 +176,7 @@ def _tree_of(cluster_state: ClusterState) -> Tree:
         tree = read_tree(found[0])
     except TreeError as wrong:
         raise UnreadableError(f"ElasticQuotaTree {found[0]['metadata']['name']}: {wrong}") from None
-    faults = [*unsupported(found[0], cluster_state.store.list("Queue"))]
+    faults = [*map(str, unsupported_settings(found[0], cluster_state.store.list("Queue")))]
     if faults:
         raise UnreadableError("; ".join(faults))
     return tree

@@ -326,6 +326,16 @@ class Late(ApiServer):
             yield event
 
 
+def test_unsupported_setting_of_a_queue_is_reported_and_ignored() -> None:
+    server, log = ApiServer(), list[str]()
+    limited = queue("video-1", "root/algorithm/video", **{"kube-queue/max-depth": "1"})
+    server.add(TREE, limited, job("a", 4))
+    with admitting(server, log):
+        until(lambda: released(server) == {"a"}, log)
+    said = "the annotation kube-queue/max-depth is `1`, which is not supported; it is ignored"
+    assert f"warning: Queue kube-queue/video-1: {said}" in log
+
+
 def test_late_event_of_an_own_write_does_not_undo_the_next_one() -> None:
     """The annotation of the job and its release are two writes; the first is delivered after the second is known."""
     server, log = Late(), list[str]()

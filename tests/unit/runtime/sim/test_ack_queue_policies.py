@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from apportion_runtime.engines.ack.unsupported import unsupported
 from apportion_runtime.kube_queue.job_queue import JobQueue, Policy, QueueSettings, Unit
+from apportion_runtime.kube_queue.unsupported_settings import unsupported_settings
 
 VIDEO = "root/video"
 
@@ -72,7 +72,7 @@ def queue_object(policy: str = "Block", **annotations: str) -> dict[str, object]
     return {**kind, "metadata": metadata, "spec": {"queuePolicy": policy}}
 
 
-def test_settings_that_are_not_simulated_are_reported() -> None:
+def test_unsupported_settings_are_reported() -> None:
     lower = {"name": "a", "attributes": {"preempt-policy": "PreemptLowerPriority"}}
     made = quota_tree(children=[lower, {"name": "b", "attributes": {"preempt-policy": "Never"}}])
     labels = {"kube-queue/max-preempible-jobs": "3"}
@@ -84,11 +84,11 @@ def test_settings_that_are_not_simulated_are_reported() -> None:
         queue_object(kube_queue__wait_for_pods_running="false"),
     ]
     lowers = "spec.root.children[0].attributes[preempt-policy] is `PreemptLowerPriority`"
-    assert list(unsupported(made, queues)) == [
-        f"ElasticQuotaTree elasticquotatree: {lowers}, which is not simulated",
-        "ElasticQuotaTree elasticquotatree: the label kube-queue/max-preempible-jobs is `3`, which is not simulated",
-        "Queue q: spec.queuePolicy is `Intelligent`, which is not simulated",
-        "Queue q: the annotation kube-queue/wait-for-pods-running is `true`, which is not simulated",
-        "Queue q: the annotation koord-queue/max-depth is `5`, which is not simulated",
+    assert list(map(str, unsupported_settings(made, queues))) == [
+        f"ElasticQuotaTree elasticquotatree: {lowers}, which is not supported",
+        "ElasticQuotaTree elasticquotatree: the label kube-queue/max-preempible-jobs is `3`, which is not supported",
+        "Queue q: spec.queuePolicy is `Intelligent`, which is not supported",
+        "Queue q: the annotation kube-queue/wait-for-pods-running is `true`, which is not supported",
+        "Queue q: the annotation koord-queue/max-depth is `5`, which is not supported",
     ]
-    assert list(unsupported(quota_tree(), [queue_object("Round")])) == []
+    assert list(map(str, unsupported_settings(quota_tree(), [queue_object("Round")]))) == []
