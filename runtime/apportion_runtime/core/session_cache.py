@@ -84,7 +84,11 @@ class SessionCache:
         self._device_ids = RunningMaximum()
         self._last_starts = RunningMaximum()
         self._by_queue: dict[str, RunningTotal] = {}
-        self._fractions: dict[str, tuple[Fraction, ...]] = {}
+        self._fractions: dict[str, dict[str, tuple[Fraction, ...]]] = {}
+        # The totals of the queues at their last change, and the queues that changed since the last cycle.
+        self._counted: dict[str, Sequence[float]] = {}
+        self._numbered: dict[str, Sequence[NumberedFractions]] = {}
+        self._changed_queues: dict[str, None] = {}
         self._read_changes = 0
         self._changes = _Changes()
 
@@ -153,7 +157,8 @@ class SessionCache:
                 # Otherwise the names of removed jobs accumulate until a job is pending for which classes are used.
                 session.active_jobs.unclassified.pop(uid, None)
             self._by_queue[job.queue].drop(uid)
-            self._fractions.pop(uid, None)
+            self._fractions.get(job.queue, {}).pop(uid, None)
+            self._changed_queues[job.queue] = None
 
     def mark_unreported(self, groups: Iterable[str]) -> None:
         """Request new reasons for pending pod groups that `Reasons.report_filter` left out."""
@@ -266,7 +271,8 @@ class SessionCache:
         for number, uid in enumerate(self._groups):
             self._numbers[uid] = number
         self._n_groups = len(self._groups)
-        self._by_queue, self._fractions = {}, {}
+        self._by_queue, self._fractions, self._counted, self._numbered = {}, {}, {}, {}
+        self._changed_queues.clear()
         for uid in session.jobs:
             self._count_job(session, uid)
         return session
@@ -330,16 +336,24 @@ class SessionCache:
         if usage is None:
             usage = self._by_queue[job.queue] = RunningTotal(N_AMOUNTS)
         usage.put(uid, amounts)
+        self._changed_queues[job.queue] = None
         if fractions:
-            self._fractions[uid] = fractions
+            self._fractions.setdefault(job.queue, {})[uid] = fractions
         else:
-            self._fractions.pop(uid, None)
+            self._fractions.get(job.queue, {}).pop(uid, None)
 
-    def _fractions_by_queue(self, session: Session) -> Mapping[str, Sequence[NumberedFractions]]:
-        found: dict[str, list[NumberedFractions]] = {}
-        for job in in_order(map(session.jobs.__getitem__, self._fractions)):
-            found.setdefault(job.queue, []).append((job.number, self._fractions[job.uid]))
-        return found
+    def _recount(self, session: Session) -> None:
+        """Recount the queues whose jobs changed."""
+        for queue in self._changed_queues:
+            self._counted[queue] = self._by_queue[queue].total()
+            own = self._fractions.get(queue, {})
+            if own:
+                jobs = in_order(map(session.jobs.__getitem__, own))
+                self._numbered[queue] = [(job.number, own[job.uid]) for job in jobs]
+            else:
+                self._numbered.pop(queue, None)
+        session.shares.recount(self._counted, self._numbered, changed=self._changed_queues)
+        self._changed_queues.clear()
 
     def _begin_cycle(self, session: Session) -> None:
         """Begin a cycle with current shares, no decisions and no notes."""
@@ -347,8 +361,7 @@ class SessionCache:
         session.starts_later = self._last_starts.get(session.now) > session.now
         if self._changes.others:
             session.shares.set_total(session.nodes, session.others)
-        counted = {queue: usage.total() for queue, usage in self._by_queue.items()}
-        session.shares.recount(counted, self._fractions_by_queue(session))
+        self._recount(session)
         session.shares.divide(self.settings.k_value)
         session.topologies.forget_scores()
         if len(session.nodes.changed) > _MOST_CHANGES:

@@ -5,7 +5,7 @@ Source: pkg/scheduler/plugins/proportion/proportion.go, resource_share/.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from types import MappingProxyType
 
@@ -194,6 +194,8 @@ class Shares:
         self,
         counted: Mapping[str, Sequence[float]],
         fractions: Mapping[str, Sequence[NumberedFractions]] = NO_FRACTIONS,
+        *,
+        changed: Collection[str] | None = None,
     ) -> None:
         """Recount allocated and pending requests; queues whose totals did not change keep their shares.
 
@@ -201,23 +203,27 @@ class Shares:
             counted: For each leaf with pods: the allocated, the allocated non-preemptible, and the pending CPU, memory
                 and whole GPUs.
             fractions: The fractions of GPUs in these leaves.
+            changed: The leaves whose totals may have changed since the last recount; None compares all.
         """
-        before, changed = self._counted, set[str]()
+        before, renewed = self._counted, counted.keys() if changed is None else changed
+        outdated = set[str]()
         for queue in self.queues.values():
             if before is None or queue.version != queue.reset_version:
-                changed.add(queue.name)
+                outdated.add(queue.name)
         leaves = [(self.queues[name], amounts) for name, amounts in counted.items() if name in self.queues]
-        for leaf, amounts in leaves:
+        known = {} if before is None else before
+        for name in counted.keys() if before is None else renewed:
             # The numbers of jobs are those of this cycle.
-            parts = [of_job for _, of_job in fractions.get(leaf.name, ())]
-            if before is not None and before.get(leaf.name) != (amounts, parts):
-                changed.update(queue.name for queue in leaf.path)
-        for name in changed:
+            total = counted[name], [of_job for _, of_job in fractions.get(name, ())]
+            if known.get(name) != total:
+                known[name] = total
+                outdated.update(queue.name for queue in (self.queues[name].path if name in self.queues else ()))
+        for name in outdated:
             self.queues[name].reset()
         below: dict[str, list[NumberedFractions]] = {}
         for leaf, amounts in leaves:
             for queue in leaf.path:
-                if queue.name in changed:
+                if queue.name in outdated:
                     _increase(queue.request, amounts[:3])
                     _increase(queue.request, amounts[6:])
                     _increase(queue.allocated, amounts[:3])
@@ -225,13 +231,11 @@ class Shares:
                     below.setdefault(queue.name, []).extend(fractions.get(leaf.name, ()))
         for name, parts_below in below.items():
             self.queues[name].add_fractions(fractions_in_order(parts_below))
-        for name in changed:
+        for name in outdated:
             queue = self.queues[name]
             queue.reset_version = queue.version
-        self._counted = {
-            name: (amounts, [of_job for _, of_job in fractions.get(name, ())]) for name, amounts in counted.items()
-        }
-        self._recounted = changed
+        self._counted = known
+        self._recounted = outdated
 
     def _drop_orphans(self) -> None:
         """Drop queues without an existing ancestor path, with everything below them."""
