@@ -23,7 +23,7 @@ from apportion_runtime.engines.volcano.amounts import (
     plus,
 )
 from apportion_runtime.engines.volcano.node_groups import GroupAffinity, group_affinity
-from apportion_runtime.snapshots.pod_requests import CPU, MEMORY, amounts, total
+from apportion_runtime.snapshots.pod_requests import CPU, MEMORY, add, amounts, total
 
 ROOT, DEFAULT = "root", "default"
 
@@ -209,6 +209,14 @@ class Capacity:
             queue.requested = plus(queue.requested, requested)
             queue.inqueue = plus(queue.inqueue, inqueue)
             queue.elastic = plus(queue.elastic, elastic)
+
+    def add_totals(self, name: str, *, held: Amounts, requested: Amounts, inqueue: Amounts, elastic: Amounts) -> None:
+        """Add the totals of a queue's jobs at the start of a cycle; the shares are updated afterwards."""
+        for queue in self.path(name):
+            add(queue.allocated, held)
+            add(queue.requested, requested)
+            add(queue.inqueue, inqueue)
+            add(queue.elastic, elastic)
 
     def refused(self, name: str, request: Amounts) -> str:
         """Return why a queue rejects the allocation of a pod; empty if it allows it."""

@@ -60,6 +60,8 @@ class Volcano(PlainEngine):
         """The queues, divided at a version of the nodes."""
         self._node_version = -1
         self._totals = QueueTotals()
+        self._sampled: dict[str, tuple[Amounts, Amounts, Amounts]] = {}
+        """The allocated, deserved and requested amounts of each queue in its last sample."""
         self._changed_pods = cluster_state.watch_pods()
         self._touched: dict[str, None] = {}
         """Pods that the last cycle changed, whether or not its decisions were carried out."""
@@ -261,6 +263,9 @@ class Volcano(PlainEngine):
         """Record why jobs wait, and return the pods that lack nodes."""
         unplaced: list[PodFacts] = []
         for job in session.jobs.values():
+            if not job.counts[Status.PENDING]:
+                job.settle()
+                continue
             waiting = job.waiting()
             group = job.group
             if group.phase is Phase.PENDING:
@@ -296,7 +301,11 @@ class Volcano(PlainEngine):
         """Record queue samples; the fair share is the requested part of the deserved resources, or the allocation if nothing is deserved."""
         at = self.cluster_state.elapsed_s
         for queue in capacity.queues.values():
-            held, deserved, asked = (_gpus(part) for part in (queue.allocated, queue.deserved, queue.requested))
+            state = queue.allocated, queue.deserved, queue.requested
+            if self._sampled.get(queue.name) == state:
+                continue
+            self._sampled[queue.name] = state
+            held, deserved, asked = (_gpus(part) for part in state)
             fair = min(held + asked, deserved) if deserved else held
             self.cluster_state.history.sample(queue.name, Sample(at, held, fair, deserved, held + asked))
 

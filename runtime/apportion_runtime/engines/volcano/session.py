@@ -118,8 +118,7 @@ class Session:
             capacity.fault = capacity.fault or f"queue {name} is not a leaf queue"
         for queue, held, requested, inqueue, elastic in totals:
             if queue in used and queue in capacity.queues:
-                capacity.count(queue, requested=requested, inqueue=inqueue, elastic=elastic)
-                capacity.charge(queue, held)
+                capacity.add_totals(queue, held=held, requested=requested, inqueue=inqueue, elastic=elastic)
         capacity.update_shares()
 
     def queues(self, jobs: Iterable[Job]) -> PriorityQueue[str]:
