@@ -31,7 +31,8 @@ def _scheduler(server: ApiServer, *, period_s: float = 0.01) -> Iterator[Counter
 
 
 def _settled(counters: Counters) -> int:
-    """Return the number of cycles once it has not changed for a second."""
+    """Return the number of cycles once there was one, and it has not changed for a second."""
+    until(lambda: n_cycles(counters) > 0)
     before = -1
     while before != n_cycles(counters):
         before = n_cycles(counters)
