@@ -10,7 +10,7 @@ import pytest
 from ..live_scheduler import queue, until
 from .api_client import NODES, QUEUES
 from .cluster_state import PODS, ClusterState, read_state
-from .fault_bed import LEASE, FaultBed, check_process
+from .fault_bed import LEASE, RECOVERY_S, FaultBed, check_process
 from .fault_proxy import PASS, Reaction, Request
 from .gangs import Gang, create_node
 from .held_binds import HeldBind
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.e2e
 GANG = Gang("gang", 6, 4)
 OTHER = Gang("other", 4, 2)
 AFTER = Gang("after", 4, 8)
+_RETRY_DELAY_S = 10
 _LATE_S = 2.0
 _SHARDS = "/apis/kai.scheduler/v1/schedulingshards"
 _SHARD = {"apiVersion": "kai.scheduler/v1", "kind": "SchedulingShard", "metadata": {"name": "rest"}, "spec": {}}
@@ -117,7 +118,8 @@ def test_gang_of_which_one_bind_is_rejected_is_taken_back_and_bound_later(shared
     assert not any(pod.node for pod in state.pods_of(GANG.name))
     assert "rejected the binding of pod" in shared.scheduler.said()
     shared.proxy.fault = lambda _: PASS
-    shared.wait_bound(GANG, OTHER)
+    # A rejected gang is tried again after a delay.
+    shared.wait_bound(GANG, OTHER, within_s=RECOVERY_S + _RETRY_DELAY_S)
 
 
 def test_shard_that_is_deleted_and_created_again(bed: FaultBed) -> None:
