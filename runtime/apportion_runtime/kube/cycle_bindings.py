@@ -31,7 +31,7 @@ def bind_decided(
     rejected: Backoffs[Key],
     retries: BindRetries,
     reservations: GangReservations | None,
-    left: Collection[str] = (),
+    blocked: Collection[str] = (),
 ) -> None:
     """Bind the pods that a cycle has decided to bind, those that waited for a shared device, and those whose bind failed.
 
@@ -43,8 +43,8 @@ def bind_decided(
         rejected: Receives the pod groups whose binding is rejected.
         retries: The binds that failed in earlier cycles; receives those that fail now.
         reservations: The gangs that wait for shared devices; None if pods do not share devices.
-        left: Nodes with a device that is free in the cycle, but still allocated on the node; gangs with pods on them are
-            bound in a later cycle.
+        blocked: Nodes with a device that is free in the cycle, but still allocated on the node; gangs with pods on them
+            are bound in a later cycle.
 
     Raises:
         NotLeader: If this scheduler lost its lease.
@@ -64,13 +64,13 @@ def bind_decided(
         for job in [job for job, placements in gangs.items() if any(one.task.received_fraction for one in placements)]:
             retries.drop(job)
             reservations.hold(job, gangs.pop(job))
-        settled = reservations.settle(cluster, pool, session, left)
+        for job in [job for job, placements in gangs.items() if any(one.node in blocked for one in placements)]:
+            retries.add(gangs.pop(job))
+        settled = reservations.settle(cluster, pool, session, blocked)
         failed = settled.failed
         result.refused += settled.refused
         for job, ready in settled.ready.items():
             gangs.setdefault(job, []).extend(ready)
-    for job in [job for job, placements in gangs.items() if any(one.node in left for one in placements)]:
-        retries.add(gangs.pop(job))
     for gang in (*failed, *bind_gangs(cluster, pool, gangs, session.jobs)):
         if gang.rejected is None:
             retries.add(one for one in gang.failed if reservations is None or not reservations.holds(one.task.uid))

@@ -179,21 +179,21 @@ class GangReservations:
             made[one.task.uid] = replace(one, share=share)
         self._held.append(_Held(job, made, self._clock() + self.settings.timeout_s))
 
-    def settle(self, cluster: Cluster, pool: WritePool, session: Session, left: Collection[str] = ()) -> Settled:
+    def settle(self, cluster: Cluster, pool: WritePool, session: Session, blocked: Collection[str] = ()) -> Settled:
         """Create the reservation pods of held gangs, and return the gangs that need not be held any longer.
 
         Args:
             cluster: The cluster.
             pool: The threads that write.
             session: The cycle; it may have evicted pods of held gangs.
-            left: Nodes on which a reservation pod could not be deleted; gangs with pods on them are held.
+            blocked: Nodes on which a reservation pod could not be deleted; gangs with pods on them are held.
 
         Raises:
             NotLeader: If this scheduler lost its lease.
         """
         settled = Settled()
         waiting = [gang for gang in self._held if not gang.is_sent and self._refresh(cluster, session, gang)]
-        waiting = [gang for gang in waiting if not any(one.node in left for one in gang.placements.values())]
+        waiting = [gang for gang in waiting if not any(one.node in blocked for one in gang.placements.values())]
         failures = self._reserve(cluster, pool, waiting, settled)
         for gang in waiting:
             placements = list(gang.placements.values())

@@ -21,8 +21,6 @@ _MESSAGE_LENGTH = 1024
 """The maximum length of an event's message."""
 _STRATEGIC = "application/strategic-merge-patch+json"
 
-_BIND_ATTEMPTS = 4
-
 
 class LiveCluster(CachedCluster):
     """A `Cluster` over the API."""
@@ -102,32 +100,16 @@ class LiveCluster(CachedCluster):
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         try:
-            self._write_binding(pod, node, binding)
+            self._writer.write("POST", f"{_path(pod)}/binding", binding)
+        except Refused as refused:
+            # An earlier attempt without a response may have bound the pod.
+            if refused.rejection is not Rejection.CONFLICT or self._cache.node_of(pod) != node:
+                raise
         except Unreachable:
             self._cache.assume_bound(pod, node, is_certain=False)
             raise
         # The next cycle must not allocate the resources again before the watch delivers the change.
         self._cache.assume_bound(pod, node)
-
-    def _write_binding(self, pod: Manifest, node: str, binding: Manifest) -> None:
-        """Send a binding; one that conflicts is repeated while the pod is not bound.
-
-        Otherwise the rest of a gang of which other pods are bound would compete with the jobs of the next cycle.
-        """
-        for attempt in range(1, _BIND_ATTEMPTS + 1):
-            try:
-                self._writer.write("POST", f"{_path(pod)}/binding", binding)
-            except Refused as refused:
-                if refused.rejection is not Rejection.CONFLICT:
-                    raise
-                # An earlier attempt without a response may have bound the pod.
-                found = self._cache.node_of(pod)
-                if found == node:
-                    return
-                if found is not None or attempt == _BIND_ATTEMPTS:
-                    raise
-            else:
-                return
 
     def evict(self, pod: Manifest, *, dry_run: bool = False) -> None:
         metadata = pod["metadata"]

@@ -52,11 +52,11 @@ def clean_reservations(cluster: Cluster, pool: WritePool, scope: SharingScope, r
     Raises:
         NotLeader: If this scheduler lost its lease.
     """
-    left: set[str] = set()
-    unused = [partial(_delete, cluster, pod, result, left) for pod in scope.reservations.take_unused(scope.session)]
+    blocked: set[str] = set()
+    unused = [partial(_delete, cluster, pod, result, blocked) for pod in scope.reservations.take_unused(scope.session)]
     stale = [partial(_unshare, cluster, pod, result) for pod in scope.reservations.take_stale(scope.is_own)]
     results([pool.submit(Priority.GROUP, write) for write in (*unused, *stale)])
-    return left
+    return blocked
 
 
 def evict_unreserved(cluster: Cluster, pool: WritePool, scope: SharingScope, result: CycleResult) -> None:
@@ -75,12 +75,12 @@ def evict_unreserved(cluster: Cluster, pool: WritePool, scope: SharingScope, res
         result.decisions.append(Decision(line, decision="evict", **fields, pods=[name_of(pod)]))
 
 
-def _delete(cluster: Cluster, reservation: Manifest, result: CycleResult, left: set[str]) -> None:
+def _delete(cluster: Cluster, reservation: Manifest, result: CycleResult, blocked: set[str]) -> None:
     try:
         cluster.delete(reservation)
     except (Refused, Unreachable) as failed:
         result.refused.append(f"{name_of(reservation)}: {failed}")
-        left.add(reservation["spec"]["nodeName"])
+        blocked.add(reservation["spec"]["nodeName"])
 
 
 def _unshare(cluster: Cluster, pod: Manifest, result: CycleResult) -> None:

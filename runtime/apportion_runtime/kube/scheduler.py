@@ -151,8 +151,10 @@ def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult, *,
 
     scope = SharingScope(reservations, session, is_own)
     # The decisions regard these devices as free, but the kubelet only once their reservation pods are gone.
-    left = clean_reservations(cluster, pool, scope, result)
-    bind_decided(cluster, pool, session, result, rejected=gangs, retries=retries, reservations=reservations, left=left)
+    blocked = clean_reservations(cluster, pool, scope, result)
+    bind_decided(
+        cluster, pool, session, result, rejected=gangs, retries=retries, reservations=reservations, blocked=blocked
+    )
     withheld = reservations.withheld_from(session)
     for name in evict_victims(cluster, pool, session, victims, result, withheld=withheld):
         namespace, _, group = name.rpartition("/")

@@ -107,20 +107,6 @@ def test_bind_with_lost_response_is_verified_as_bound(live: Live) -> None:
     assert len(live.server.written("POST", "/binding")) == 2
 
 
-@pytest.mark.parametrize(("n_conflicts", "n_sent", "is_bound"), [(2, 3, True), (9, 4, False)])
-def test_bind_that_conflicts_is_repeated_while_the_pod_is_not_bound(
-    live: Live, n_conflicts: int, n_sent: int, is_bound: bool
-) -> None:
-    left = [Response(409, "injected")] * n_conflicts
-    live.server.answer = lambda sent: left.pop() if left and sent.path.endswith("/binding") else None
-    if is_bound:
-        live.cluster.bind(_pod(live), "n1")
-    else:
-        with pytest.raises(Refused, match="injected"):
-            live.cluster.bind(_pod(live), "n1")
-    assert len(live.server.written("POST", "/binding")) == n_sent
-
-
 def test_pod_bound_by_another_scheduler_is_conflict(live: Live) -> None:
     stale = _pod(live)
     path = "/api/v1/namespaces/team/pods/a"
