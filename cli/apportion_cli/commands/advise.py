@@ -114,7 +114,8 @@ def advise(
     """Find the smallest quota change that meets goals for a recorded or described load, and print it as a patch.
 
     The load is a scenario or a trace, as for `apportion simulate`. The search changes GPU guarantees and limits, and
-    simulates each candidate; with --pool, it adds nodes if no quotas suffice. Exit 0 if POLICY meets the goals, 10 if a change does, 1 if none was found.
+    simulates each candidate; with --pool, it adds nodes if no quotas suffice. Exit 0 if POLICY meets the goals, 10 if
+    a change does, 1 if none was found.
 
     \b
     apportion advise policy.py --scenario load.yaml \\
@@ -241,8 +242,9 @@ def _advice(
     if not searched.quotas and not pools:
         raise PreconditionError("; ".join(("no simulated queue has a GPU quota that can be changed", *searched.notes)))
     if not console.quiet:
+        sizes = f" and {counted(len(pools), 'pool size')}" if pools else ""
         console.err(
-            f"apportion: searching {counted(len(searched.quotas), 'quota')} with at most {options.max_runs} simulations"
+            f"apportion: searching {counted(len(searched.quotas), 'quota')}{sizes} with at most {options.max_runs} simulations"
         )
     with parallel_summaries(simulation, options.n_processes) as summaries:
         found = advise_quotas(

@@ -52,7 +52,8 @@ def advise_quotas(inputs: SearchInputs) -> SearchOutcome:
     """Search quotas, and if none meet the goals, quotas and pool sizes, for a change that cannot be reduced."""
     baseline = inputs.baseline
     problem = _with_pools(inputs.quotas.problem, inputs.pools, grow=False)
-    values = {problem.present: tuple(value_of(goal, baseline) for goal in inputs.goals)}
+    present = problem.present
+    values = {present: tuple(value_of(goal, baseline) for goal in inputs.goals)}
 
     def evaluate(batch: Sequence[Vector]) -> list[Excesses | None]:
         wanted = [vector for vector in batch if vector not in values]
@@ -69,7 +70,7 @@ def advise_quotas(inputs: SearchInputs) -> SearchOutcome:
         problem = _with_pools(inputs.quotas.problem, inputs.pools, grow=True)
         search = replace(search, problem=problem, max_runs=inputs.max_runs)
         found = find(search, inputs.draw)
-    results = tuple(_result(number, goal, found, values, inputs) for number, goal in enumerate(inputs.goals))
+    results = tuple(_result(number, goal, found, values, present) for number, goal in enumerate(inputs.goals))
     return SearchOutcome(found, results, tuple(Run(vector, values[vector]) for vector in search.runs))
 
 
@@ -91,12 +92,12 @@ def _excesses(goals: Sequence[Goal], values: Sequence[float]) -> Excesses:
 
 
 def _result(
-    number: int, goal: Goal, found: Found, values: Mapping[Vector, Sequence[float]], inputs: SearchInputs
+    number: int, goal: Goal, found: Found, values: Mapping[Vector, Sequence[float]], present: Vector
 ) -> GoalResult:
     at_best = min(each[number] for each in values.values()) if number in found.unattained else None
     return GoalResult(
         goal,
-        values[_with_pools(inputs.quotas.problem, inputs.pools, grow=False).present][number],
+        values[present][number],
         values[found.vector][number],
         at_best,
         found.costs[number] if found.costs else None,

@@ -61,8 +61,7 @@ def searched_pools(pools: Sequence[NodePool], report: Report) -> tuple[SearchedP
     missing = math.ceil(sum(peaks)) - min((value for _, value in report.capacity), default=0.0)
     return tuple(
         SearchedPool(pool.id, pool.max_nodes, pool.max_nodes + max(0, math.ceil(missing / gpus)), gpus)
-        for pool in pools
-        if (gpus := gpus_of_node(pool))
+        for pool, gpus in ((pool, gpus_of_node(pool)) for pool in pools)
     )
 
 
