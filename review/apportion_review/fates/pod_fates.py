@@ -66,6 +66,7 @@ class EngineModel:
         read: Returns the model of a side. Raises `ValueError` for objects that cannot be evaluated.
         notes: What the model does not take into account, one sentence each.
         replaces_lost_pods: Whether pods of a removed node wait again in the head.
+        unverified: What is not compared with the real engine, as a clause.
     """
 
     engine: str
@@ -73,6 +74,7 @@ class EngineModel:
     read: Callable[[Sequence[Manifest]], SideModel]
     notes: tuple[str, ...]
     replaces_lost_pods: bool = False
+    unverified: str = "modelled, unverified"
 
 
 def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manifest]) -> EngineFates:
@@ -122,6 +124,7 @@ def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manif
         notes=tuple(dict.fromkeys(notes)),
         why_incomplete=" and ".join(filter(None, (*unread, cut_short))),
         unmanaged=unmanaged(others, nodes),
+        unverified=model.unverified,
     )
 
 

@@ -109,6 +109,7 @@ class EngineFates:
         engine: Engine that decides, such as `kai`.
         source: Its name and the version that the rules were read from: `KAI Scheduler v0.17.0`.
         is_verified: Whether recorded runs of the real engine stand behind the rules.
+        unverified: What is not compared with the real engine, as a clause, if `is_verified` is false.
         rows: One for each running workload, in order of namespace and name.
         notes: What the model does not take into account, one sentence each.
         why_incomplete: Why pending work may evict more than is found, as a clause; empty if the cycles ran to their end.
@@ -122,3 +123,4 @@ class EngineFates:
     notes: tuple[str, ...] = ()
     why_incomplete: str = ""
     unmanaged: tuple[Unmanaged, ...] = ()
+    unverified: str = "modelled, unverified"

@@ -217,7 +217,7 @@ def _counted(review: Review) -> str:
     known = [age for age in ages if age is not None]
     age = f"snapshot {age_text(max(known))} old" if known and len(known) == len(ages) else "snapshot of unknown age"
     sources = dict.fromkeys(
-        f"{prose(c.fates.source)}{'' if c.fates.is_verified else ' (modelled, unverified)'}"
+        f"{prose(c.fates.source)}{'' if c.fates.is_verified else f' ({c.fates.unverified})'}"
         for c in review.clusters
         if c.fates is not None
     )

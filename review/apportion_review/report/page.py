@@ -148,6 +148,6 @@ def _sources(clusters: Sequence[ClusterReview]) -> Iterator[str]:
             continue
         info = cluster.snapshot
         age = "of unknown age" if info is None or info.age_s is None else f"{age_text(info.age_s)} old"
-        verified = "verified against recorded runs" if cluster.fates.is_verified else "modelled, unverified"
+        verified = "verified against recorded runs" if cluster.fates.is_verified else cluster.fates.unverified
         notes = " ".join((*unmanaged_notes(cluster.fates), *cluster.fates.notes))
         yield f"{cluster.name}: {cluster.fates.source}, {verified}; snapshot {age}. {notes}"

@@ -128,7 +128,7 @@ def _fates_source(cluster: ClusterReview) -> str:
     if cluster.fates is None:
         return f"outcome of running work: unknown, because {cluster.why_no_fates}"
     age = None if cluster.snapshot is None else cluster.snapshot.age_s
-    verified = "" if cluster.fates.is_verified else ", modelled, unverified"
+    verified = "" if cluster.fates.is_verified else f", {cluster.fates.unverified}"
     n = len(cluster.fates.rows)
     shown = "age unknown" if age is None else f"{age_text(age)} old"
     incomplete = f"; incomplete: {cluster.fates.why_incomplete}" if cluster.fates.why_incomplete else ""
