@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from apportion_cli.fidelity_evidence import read_evidence, with_fidelity_tables
 from apportion_compiler.backends import BACKENDS, COMPANIONS
 from apportion_compiler.backends.capability import Backend
 from apportion_compiler.backends.capability_table import (
     condition_table,
-    fidelity_matrix,
     with_capability_table,
     with_table,
 )
 
-PAGES = Path(__file__).parent.parent.parent / "docs" / "backends"
+ROOT = Path(__file__).parent.parent.parent
+PAGES = ROOT / "docs" / "backends"
 MATRIX = PAGES.parent / "fidelity.md"
 DELIVERY = PAGES.parent / "delivery.md"
 
@@ -30,9 +31,9 @@ def test_page_table_is_up_to_date(backend: Backend, update_golden: bool) -> None
         assert text == with_capability_table(text, backend)
 
 
-def test_fidelity_matrix_is_up_to_date(update_golden: bool) -> None:
+def test_fidelity_tables_are_up_to_date(update_golden: bool) -> None:
     text = MATRIX.read_text(encoding="utf-8")
-    expected = with_table(text, fidelity_matrix(BACKENDS.values()))
+    expected = with_fidelity_tables(text, BACKENDS.values(), read_evidence(ROOT))
     if update_golden:
         MATRIX.write_text(expected, encoding="utf-8")
     else:

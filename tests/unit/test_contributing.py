@@ -14,6 +14,8 @@ from textwrap import dedent
 import pytest
 import yaml
 
+from apportion_cli.fidelity_evidence import EVIDENCE, RECORDING
+
 from ..conformance.schemas import errors
 
 ROOT = Path(__file__).parents[2]
@@ -202,10 +204,19 @@ def test_engine_page_is_generated(copy: Path) -> None:
     assert (missing.returncode, missing.stdout) == (3, "")
     assert f"{PAGE} does not exist" in missing.stderr
     _write(copy, {PAGE: page})
+    _copy_evidence(copy)
     written = _apportion(copy, "dev", "docs")
     assert written.returncode == 0, written.stderr
     assert "| allowed-classes | exact | ResourceQuotas of the native target" in (copy / PAGE).read_text()
     assert "[plenum](backends/plenum.md)" in (copy / "docs/fidelity.md").read_text()
+
+
+def _copy_evidence(copy: Path) -> None:
+    folder = (ROOT / EVIDENCE).parent
+    for source in (ROOT / EVIDENCE, *folder.glob(f"*/{RECORDING}")):
+        target = copy / source.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +16,9 @@ from apportion_cli.console import Console, current
 from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.verbosity import console_options
+
+if TYPE_CHECKING:
+    from apportion_cli.fidelity_evidence import Evidence
 
 
 @click.group()
@@ -83,35 +89,57 @@ _DRAWN = ["graph", "examples/acme", "--env", "prod", "--cluster", "gpu-eu"]
 @console_options
 def docs() -> int:
     """Regenerate the tables in the documentation: features of each target, fields of the policy language."""
+    from apportion_cli.fidelity_evidence import with_fidelity_tables
     from apportion_cli.language_page import with_field_tables
     from apportion_compiler.backends import BACKENDS
     from apportion_compiler.backends.capability_table import (
         capability_table,
         condition_table,
-        fidelity_matrix,
         with_table,
     )
 
     console = current()
     tables = {f"backends/{name}.md": capability_table(backend) for name, backend in BACKENDS.items()}
-    tables["fidelity.md"] = fidelity_matrix(BACKENDS.values())
     tables["delivery.md"] = condition_table(BACKENDS.values())
     pages: dict[Path, str] = {}
     for name, table in tables.items():
         page = Path("docs") / name
-        text = _page_text(page)
-        try:
-            pages[page] = with_table(text, table)
-        except ValueError as error:
-            raise PreconditionError(
-                f"{page}: {error}", hint="add the two marker lines where the table belongs; no page was written"
-            ) from error
+        pages[page] = _with_tables(page, partial(with_table, table=table))
+    fidelity = Path("docs/fidelity.md")
+    pages[fidelity] = _with_tables(
+        fidelity, partial(with_fidelity_tables, backends=BACKENDS.values(), evidence=_evidence())
+    )
     language = Path("docs/language.md")
     pages[language] = with_field_tables(_page_text(language))
     for page, text in pages.items():
         page.write_text(text, encoding="utf-8")
         console.out(f"  wrote {page}")
     return ExitCode.OK
+
+
+def _with_tables(page: Path, regenerated: Callable[[str], str]) -> str:
+    """Return the text of a page with its tables regenerated. Raises `PreconditionError` if a marker is missing."""
+    text = _page_text(page)
+    try:
+        return regenerated(text)
+    except ValueError as error:
+        raise PreconditionError(
+            f"{page}: {error}", hint="add the two marker lines where the table belongs; no page was written"
+        ) from error
+
+
+def _evidence() -> Evidence:
+    """Return the evidence of the checkout. Raises `PreconditionError` if it is missing or names something unknown."""
+    from apportion_cli.fidelity_evidence import read_evidence
+
+    try:
+        return read_evidence(Path())
+    except OSError as error:
+        raise PreconditionError(
+            f"{error.filename}: {error.strerror}", hint="run this command in the root directory of a checkout"
+        ) from error
+    except ValueError as error:
+        raise PreconditionError(str(error), hint="no page was written") from error
 
 
 def _page_text(page: Path) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Collection
 
 from apportion_compiler.backends.capability import Backend, Feature, Lowered, Native, Unsupported
 
-BEGIN = "<!-- capabilities: written by `make docs` -->"
-END = "<!-- end of capabilities -->"
+_CAPABILITIES = "capabilities"
 
 
 def capability_table(backend: Backend) -> str:
@@ -34,17 +33,23 @@ def condition_table(backends: Collection[Backend]) -> str:
     return "\n".join(("| target | file | | without it | features |", "|---|---|---|---|---|", *rows))
 
 
-def with_table(page: str, table: str) -> str:
+def table_markers(name: str = _CAPABILITIES) -> tuple[str, str]:
+    """Return the comments between which a page has the generated table of this name."""
+    return f"<!-- {name}: written by `make docs` -->", f"<!-- end of {name} -->"
+
+
+def with_table(page: str, table: str, name: str = _CAPABILITIES) -> str:
     """Return a page with the table between its two markers regenerated.
 
     Raises:
         ValueError: If the page lacks a marker.
     """
-    before, begun, rest = page.partition(BEGIN)
-    _, ended, after = rest.partition(END)
+    begin, end = table_markers(name)
+    before, begun, rest = page.partition(begin)
+    _, ended, after = rest.partition(end)
     if not begun or not ended:
-        raise ValueError(f"the page does not contain the markers {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+        raise ValueError(f"the page does not contain the markers {begin} and {end}")
+    return f"{before}{begin}\n\n{table}\n\n{end}{after}"
 
 
 def with_capability_table(page: str, backend: Backend) -> str:

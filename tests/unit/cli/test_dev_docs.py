@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from apportion_compiler.backends.capability_table import BEGIN
+from apportion_cli.fidelity_evidence import EVIDENCE, RECORDING
+from apportion_compiler.backends.capability_table import table_markers
 
 from .conftest import Run
 
-DOCS = Path(__file__).parents[3] / "docs"
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+BEGIN, END = table_markers()
 
 
 def _pages() -> dict[str, str]:
@@ -19,6 +22,11 @@ def _pages() -> dict[str, str]:
             shutil.copytree(source, Path("docs") / name)
         else:
             shutil.copy(source, Path("docs") / name)
+    folder = Path(EVIDENCE).parent
+    for source in (ROOT / EVIDENCE, *(ROOT / folder).glob(f"*/{RECORDING}")):
+        copy = source.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copy)
     return _texts()
 
 
@@ -36,7 +44,7 @@ def test_page_without_markers_is_refused(run: Run) -> None:
     before = _texts()
     result = run("dev", "docs")
     assert (result.code, result.out) == (3, "")
-    assert f"docs/backends/volcano.md: the page does not contain the markers {BEGIN} and " in result.err
+    assert f"docs/backends/volcano.md: the page does not contain the markers {BEGIN} and {END}" in result.err
     assert "internal error" not in result.err
     assert _texts() == before
 
@@ -62,4 +70,25 @@ def test_pages_are_written(run: Run) -> None:
     before = _pages()
     result = run("dev", "docs")
     assert (result.code, result.err) == (0, "")
+    assert _texts() == before
+
+
+def test_evidence_of_an_unknown_test_is_refused(run: Run) -> None:
+    Path("docs").mkdir()
+    before = _pages()
+    evidence = Path(EVIDENCE)
+    evidence.write_text(evidence.read_text(encoding="utf-8").replace("[kai-refused]", "[kai-rejected]"))
+    result = run("dev", "docs")
+    assert (result.code, result.out) == (3, "")
+    assert f"{EVIDENCE}: `cells` names kai-rejected, which is not in `tests`" in result.err
+    assert _texts() == before
+
+
+def test_missing_evidence_is_refused(run: Run) -> None:
+    Path("docs").mkdir()
+    before = _pages()
+    Path(EVIDENCE).unlink()
+    result = run("dev", "docs")
+    assert (result.code, result.out) == (3, "")
+    assert f"{EVIDENCE}: No such file or directory" in result.err
     assert _texts() == before
