@@ -77,6 +77,10 @@ bench-smoke: install-test ## run the benchmarks once on small input, without tim
 e2e: install-test ## run against a real kube-apiserver and etcd on loopback (needs Go)
 	@bash tests/e2e/run.sh
 
+.PHONY: conformance-refresh
+conformance-refresh: install-test ## compare a simulated engine with decisions of another version: ENGINE=kueue CASES=decided.jsonl.gz
+	@$(PY) -m tests.conformance.decision_comparison $(ENGINE) $(CASES) $(ARGS)
+
 .PHONY: up
 up: install-base ## run `pulumi up` for one environment: make up STACK=dev
 	@test -f Pulumi.yaml || { echo "apportion: this tree has no Pulumi.yaml, so there is no program for \`pulumi up\`" >&2; exit 3; }
