@@ -1,4 +1,4 @@
-"""Submission of the cases of ACK and Koordinator: a dry run by a member of the namespace's team."""
+"""Submission of the cases of ACK, Koordinator, Kueue and Volcano: a dry run by a member of the namespace's team."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two teams on a cluster of ACK and on one of Koordinator, for tests of admission."""
+"""Two teams on clusters of ACK, Koordinator, Kueue and Volcano, for tests of admission."""
 
 from apportion_policy import Cluster, Engine, Environment, Organisation, Policy, PriorityClass, Queue, Resources
 
@@ -25,6 +25,8 @@ policy = Policy(
             clusters=(
                 Cluster(name="ack", engine=Engine.ACK, engine_version="1.21"),
                 Cluster(name="koordinator", engine=Engine.KOORDINATOR, engine_version="1.8"),
+                Cluster(name="kueue", engine=Engine.KUEUE, engine_version="0.18.3"),
+                Cluster(name="volcano", engine=Engine.VOLCANO, engine_version="1.16"),
             ),
         ),
     ),
