@@ -41,7 +41,7 @@ def fidelity(program: Program, backend: Backend) -> tuple[FidelityLine, ...]:
     if program.engine != backend.name:
         return ()
     used = (feature for feature in Feature if next(USED[feature](program), None) is not None)
-    return tuple(_enforced(line, program) for line in feature_lines(backend, used))
+    return tuple(_enforced(_concerning(line, program, backend), program) for line in feature_lines(backend, used))
 
 
 def feature_lines(backend: Backend, features: Iterable[Feature]) -> tuple[FidelityLine, ...]:
@@ -74,6 +74,15 @@ def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic
             severity=Severity.WARNING if refusal.bound_is_a_setting else None,
             scope=f"{program.environment}/{program.cluster}",
         )
+
+
+def _concerning(line: FidelityLine, program: Program, backend: Backend) -> FidelityLine:
+    """Return the line without limitations that do not affect the program."""
+    match backend.capabilities[line.feature]:
+        case Lowered(by, _, concerns) if not concerns(program):
+            return replace(line, verdict="exact", how=by)
+        case _:
+            return line
 
 
 def _enforced(line: FidelityLine, program: Program) -> FidelityLine:

@@ -6,7 +6,7 @@ Each backend begins with a `CAPABILITIES` table with an entry for every `Feature
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from apportion_compiler.ir.program import Program
@@ -50,12 +50,20 @@ class Native:
     field: str
 
 
+def _every_program(program: Program) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """The feature is emulated; `approximation` describes the limitations, and is empty if there are none."""
+    """The feature is emulated; `approximation` describes the limitations, and is empty if there are none.
+
+    `concerns` returns whether the limitations affect a program; the feature is exact in all others.
+    """
 
     by: str
     approximation: str
+    concerns: Callable[[Program], bool] = field(default=_every_program, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,24 @@ _LARGEST_COUNT = 10**10
 treats as unlimited. Five hundred of them still fit in 64 bits.
 """
 
+OWN_GUARANTEE_ALONE = (
+    "a queue reclaims only what it is guaranteed itself: what its siblings leave idle of their parent's guarantee is not "
+    "reclaimed for it from queues outside of the parent"
+)
+"""Limitation of engines that compare only the leaf with its guarantee before they evict."""
+
+
+def shares_guarantee(program: Program) -> bool:
+    """Return whether a queue that is guaranteed something has a child that is guaranteed less."""
+    by_id = {queue.id: queue for queue in program.queues}
+    return any(
+        amount != 0 and by_id[child].guaranteed.get(resource, 0) != amount
+        for queue in program.queues
+        for resource, amount in queue.guaranteed.items()
+        for child in queue.children
+    )
+
+
 AmountOf = Callable[[Queue, str], Amount]
 
 

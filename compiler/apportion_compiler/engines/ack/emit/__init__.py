@@ -28,7 +28,7 @@ from apportion_compiler.backends.capability import (
     Unsupported,
 )
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
-from apportion_compiler.backends.quota_tree import beyond_numbers
+from apportion_compiler.backends.quota_tree import OWN_GUARANTEE_ALONE, beyond_numbers, shares_guarantee
 from apportion_compiler.engines.ack.emit.admission import engine_table
 from apportion_compiler.engines.ack.emit.components import COMPONENTS_FILE, components
 from apportion_compiler.engines.ack.emit.queues import policy_of, queues
@@ -45,7 +45,7 @@ _MAX_BYTES = 1536 * 1024
 
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native(f"{_NODE}.children"),
-    Feature.GUARANTEED: Native(f"{_NODE}.min"),
+    Feature.GUARANTEED: Lowered(f"{_NODE}.min", OWN_GUARANTEE_ALONE, shares_guarantee),
     Feature.LIMIT: Native(f"{_NODE}.max"),
     Feature.LIMIT_OVER_NAMESPACES: Native(f"{_NODE}.max, across all of its namespaces"),
     Feature.LENDING_LIMIT: Lowered(
@@ -89,7 +89,11 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.USER_LIMITS: Unsupported(
         "AP503", "quotas have no per-user limits", "remove `users`, or declare a queue for each user"
     ),
-    Feature.PRIORITY_CLASSES: Native("PriorityClass"),
+    Feature.PRIORITY_CLASSES: Lowered(
+        "PriorityClass",
+        "kube-queue dequeues the jobs of a queue by priority, but a job that it does not dequeue, because the queue or one "
+        "of its ancestors uses its whole max, evicts nothing",
+    ),
     Feature.PREEMPTIBILITY: Lowered(
         "the job's label quota.scheduling.alibabacloud.com/preemptible, which the admission policies compare with its "
         "priority class",

@@ -44,7 +44,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LENDING_LIMIT: Lowered(
         "ElasticQuota label quota.scheduling.koordinator.sh/allow-lent-resource, if the queue lends either all or "
         "nothing",
-        "",
+        "when another queue's share of the surplus shrinks, its running pods use the reserve for up to two minutes, until "
+        "they are revoked",
     ),
     Feature.OVER_QUOTA_WEIGHT: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),
     Feature.WEIGHT_PER_RESOURCE: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),

@@ -82,7 +82,11 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "workloads that use a different model must borrow; without that manager configuration, the limit applies to each "
         "model separately",
     ),
-    Feature.EXTENDED_RESOURCES: Native("ClusterQueue spec.resourceGroups[].coveredResources"),
+    Feature.EXTENDED_RESOURCES: Lowered(
+        "ClusterQueue spec.resourceGroups[].coveredResources",
+        "pools do not declare these resources, so queues together can use only what they are guaranteed of them: the rest "
+        "is idle",
+    ),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "quotas count whole devices, and workloads cannot request a fraction of a device",

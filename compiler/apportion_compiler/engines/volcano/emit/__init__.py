@@ -35,7 +35,12 @@ from apportion_compiler.ir.program import Program
 
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("Queue spec.parent"),
-    Feature.GUARANTEED: Native("Queue spec.deserved"),
+    Feature.GUARANTEED: Lowered(
+        "Queue spec.deserved",
+        "GPUs that a queue reclaims can go to another queue, so that pods are evicted and start in turn; terminating pods "
+        "count as usage, so that a queue with more work than its guarantee can be evicted below it; while running and "
+        "enqueued jobs use the whole limit of a parent, no further job below it reclaims",
+    ),
     Feature.LIMIT: Native("Queue spec.capability"),
     Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.capability"),
     Feature.LENDING_LIMIT: Lowered(
@@ -89,7 +94,11 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.USER_LIMITS: Unsupported(
         "AP503", "queues have no per-user limits", "remove `users`, or declare a queue for each user"
     ),
-    Feature.PRIORITY_CLASSES: Native("PriorityClass"),
+    Feature.PRIORITY_CLASSES: Lowered(
+        "PriorityClass",
+        "GPUs that a job of a higher class preempts can go to another queue; while running and enqueued jobs use the whole "
+        "limit of a queue or of an ancestor, no further job is enqueued, so that a job of a higher class evicts nothing in it",
+    ),
     Feature.PREEMPTIBILITY: Lowered(
         "label or annotation volcano.sh/preemptable, which the admission policies require for non-preemptible classes",
         "",

@@ -1,0 +1,99 @@
+"""Surplus is divided among siblings by weight, to within one GPU, on engines that divide it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .policy_shares import Claim, shares_of
+from .shared_clusters import Team, Teams, shared_teams, simulated
+
+pytestmark = pytest.mark.property
+
+ENGINES = ("kai", "koordinator", "kueue")
+PRIORITISED = ("kai",)
+_GRANULARITY = 1
+"""GPUs: the size of a pod, below which no engine divides."""
+
+
+@st.composite
+def weighted_teams(draw: st.DrawFn) -> Teams:
+    """Draw a tree of queues with weights."""
+    return tuple(_weighted(draw, team) for team in draw(shared_teams()))
+
+
+def _weighted(draw: st.DrawFn, team: Team) -> Team:
+    weight = draw(st.sampled_from((None, 1, 2, 3, 5)))
+    settings_ = {} if weight is None else {"over_quota_weight": weight}
+    return replace(team, settings=settings_, children=tuple(_weighted(draw, child) for child in team.children))
+
+
+def _claim(team: Team) -> Claim:
+    weight = Fraction(team.settings.get("over_quota_weight", 1))
+    return Claim(team.name, team.guaranteed or 0, weight, team.wanted, team.settings.get("priority", 100))
+
+
+def _groups(teams: Teams, held: dict[str, int]) -> Iterator[tuple[int, Teams]]:
+    """Yield each group of siblings with what they hold together."""
+    yield sum(held[team.name] for team in teams), teams
+    for team in teams:
+        if team.children:
+            yield from _groups(team.children, held)
+
+
+@st.composite
+def prioritised_teams(draw: st.DrawFn) -> Teams:
+    """Draw a tree of queues with weights and priorities."""
+    return tuple(_prioritised(draw, team) for team in draw(weighted_teams()))
+
+
+def _prioritised(draw: st.DrawFn, team: Team) -> Team:
+    priority = draw(st.sampled_from((None, 50, 100, 200)))
+    settings_ = team.settings if priority is None else {**team.settings, "priority": priority}
+    return replace(team, settings=settings_, children=tuple(_prioritised(draw, child) for child in team.children))
+
+
+def check(engine: str, teams: Teams) -> None:
+    """Compare what each queue holds in the end with its part of what its siblings hold together."""
+    held = simulated(engine, teams).run()
+    for amount, siblings in _groups(teams, held):
+        shares = shares_of(amount, [_claim(team) for team in siblings])
+        apart = {
+            name: (held[name], float(share)) for name, share in shares.items() if abs(held[name] - share) > _GRANULARITY
+        }
+        assert not apart
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=3)
+@given(teams=weighted_teams())
+def test_surplus_is_divided_by_weight(engine: str, teams: Teams) -> None:
+    check(engine, teams)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=100)
+@given(teams=weighted_teams())
+def test_surplus_of_many_policies_is_divided_by_weight(engine: str, teams: Teams) -> None:
+    check(engine, teams)
+
+
+@pytest.mark.parametrize("engine", PRIORITISED)
+@settings(max_examples=3)
+@given(teams=prioritised_teams())
+def test_queues_of_higher_priority_get_surplus_first(engine: str, teams: Teams) -> None:
+    check(engine, teams)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", PRIORITISED)
+@settings(max_examples=100)
+@given(teams=prioritised_teams())
+def test_queues_of_higher_priority_get_surplus_first_in_many_policies(engine: str, teams: Teams) -> None:
+    check(engine, teams)
