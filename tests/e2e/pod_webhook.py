@@ -1,26 +1,24 @@
-"""A mutating webhook for pods, on loopback: stand-ins for the webhooks of programs that do not run here."""
+"""A mutating webhook for pods: stand-ins for the webhooks of programs that do not run here."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import ssl
-import subprocess
-import threading
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from .admission_webhook import admission_webhook
 from .kubectl import Kubectl
 
 Change = Callable[[dict[str, Any]], dict[str, Any]]
 """Returns a pod as the webhook changes it, or the same object."""
 
 
-@contextlib.contextmanager
-def pod_webhook(kubectl: Kubectl, generate_cert: Path, name: str, namespace: str, change: Change) -> Iterator[None]:
+def pod_webhook(
+    kubectl: Kubectl, generate_cert: Path, name: str, namespace: str, change: Change
+) -> AbstractContextManager[None]:
     """Change the new pods of a namespace until the block ends.
 
     Args:
@@ -30,65 +28,14 @@ def pod_webhook(kubectl: Kubectl, generate_cert: Path, name: str, namespace: str
         namespace: The namespace.
         change: Called with each pod.
     """
-    folder = kubectl.kubeconfig.parent / name
-    folder.mkdir(exist_ok=True)
-    command: list[str | Path] = [generate_cert, "--host", "127.0.0.1", "--ca", "--ecdsa-curve", "P256"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(change))
-    server.daemon_threads = True
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    authority = b64encode((folder / "cert.pem").read_bytes()).decode()
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
-    webhook = {
-        "name": name,
-        "clientConfig": {"url": f"https://127.0.0.1:{server.server_port}/", "caBundle": authority},
-        "rules": [rule],
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-    }
-    configuration = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": name},
-        "webhooks": [webhook],
-    }
-    try:
-        answer = kubectl.create(configuration)
-        assert answer.accepted, answer.said
-        yield
-    finally:
-        kubectl.delete_objects([configuration])
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
+    def respond(request: Mapping[str, Any]) -> Mapping[str, Any]:
+        pod = request["object"]
+        made = change(pod)
+        if made is pod:
+            return {"allowed": True}
+        patch = [{"op": "replace", "path": f"/{part}", "value": made[part]} for part in ("metadata", "spec")]
+        encoded = b64encode(json.dumps(patch).encode()).decode()
+        return {"allowed": True, "patchType": "JSONPatch", "patch": encoded}
 
-def _handler(change: Change) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
-            response: dict[str, Any] = {"uid": request["uid"], "allowed": True}
-            pod = request["object"]
-            made = change(pod)
-            if made is not pod:
-                patch = [{"op": "replace", "path": f"/{part}", "value": made[part]} for part in ("metadata", "spec")]
-                response |= {"patchType": "JSONPatch", "patch": b64encode(json.dumps(patch).encode()).decode()}
-            review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
-            body = json.dumps(review).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the base class
-            """Keep pytest's output clean."""
-
-    return Handler
+    return admission_webhook(kubectl, generate_cert, "MutatingWebhookConfiguration", name, namespace, "pods", respond)

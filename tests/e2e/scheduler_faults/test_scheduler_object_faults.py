@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
+from ..admission_webhook import admission_webhook
 from ..live_scheduler import queue, until
 from .api_client import NODES, QUEUES
-from .cluster_state import PODS, ClusterState, read_state
+from .cluster_state import NAMESPACE, PODS, ClusterState, read_state
 from .fault_bed import LEASE, RECOVERY_S, FaultBed, check_process
 from .fault_proxy import PASS, Reaction, Request
 from .gangs import Gang, create_node
@@ -120,6 +122,38 @@ def test_gang_of_which_one_bind_is_rejected_is_taken_back_and_bound_later(shared
     shared.proxy.fault = lambda _: PASS
     # A rejected gang is tried again after a delay.
     shared.wait_bound(GANG, OTHER, within_s=RECOVERY_S + _RETRY_DELAY_S)
+
+
+def test_gang_of_which_a_webhook_rejects_one_bind(shared: FaultBed) -> None:
+    rejected: set[str] = set()
+
+    def reject_one(request: Mapping[str, Any]) -> Mapping[str, Any]:
+        pod = request["name"]
+        if not rejected and pod.startswith(f"{GANG.name}-"):
+            rejected.add(pod)
+        if pod not in rejected:
+            return {"allowed": True}
+        return {"allowed": False, "status": {"code": 403, "message": "the image is not signed"}}
+
+    plane = shared.plane
+    with admission_webhook(
+        plane.kubectl,
+        plane.generate_cert,
+        "ValidatingWebhookConfiguration",
+        "signed.images.example",
+        NAMESPACE,
+        "pods/binding",
+        reject_one,
+    ):
+        shared.create(GANG, OTHER)
+        _wait(shared, lambda _: bool(rejected))
+        state = shared.wait_bound(OTHER)
+        assert not any(pod.node for pod in state.pods_of(GANG.name))
+        assert "the image is not signed" in shared.scheduler.said()
+        # The webhook still rejects that pod; the pod that replaces an evicted one has another name.
+        for pod in rejected:
+            shared.api.delete(f"{PODS}/{pod}")
+        shared.wait_bound(GANG, OTHER, within_s=RECOVERY_S + _RETRY_DELAY_S)
 
 
 def test_shard_that_is_deleted_and_created_again(bed: FaultBed) -> None:
