@@ -128,6 +128,9 @@ class Koordinator(PlainEngine):
         self._accounts.set_capacity(self._capacity())
         if self._configuration.revokes:
             self._revoke()
+        elif self._configuration.uses_runtime:
+            # The controller refreshes runtime quotas whether or not it revokes pods.
+            self._revocation.refresh(cluster_state.now)
         unplaced: list[PodFacts] = []
         waiting = self.pods.waiting()
         for each in self._scheduler.run_cycle([pod for pod in waiting if self._scheduler.is_mine(pod.record)]):
