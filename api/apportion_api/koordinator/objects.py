@@ -115,10 +115,20 @@ class ElasticQuota(ApiObject):
         return found if isinstance(found, dict) else None
 
     @property
+    def has_zero_weights(self) -> bool:
+        """Whether every weight is zero, so that Koordinator uses `max` instead."""
+        return not any(map(_counts, self._filled_weights.values()))
+
+    @property
     def weights(self) -> Mapping[str, object]:
-        """The effective weights: its `max` if none are set, or if all are zero."""
-        listed = self.listed_weights
-        return {**self.maximum, **listed} if listed and any(map(_counts, listed.values())) else self.maximum
+        """The effective weights: its `max` for resources without one, and for all if every weight is zero."""
+        return self.maximum if self.has_zero_weights else self._filled_weights
+
+    @property
+    def _filled_weights(self) -> Mapping[str, object]:
+        """Its weights as Koordinator's webhook stores them: of the resources of `max` alone."""
+        listed = self.listed_weights or {}
+        return {resource: listed.get(resource, limit) for resource, limit in self.maximum.items()}
 
 
 def _counts(weight: object) -> bool:

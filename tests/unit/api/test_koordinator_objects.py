@@ -40,13 +40,22 @@ def _quota(labels: dict[str, Any] | None = None, **annotations: str) -> dict[str
     [
         ('{"cpu": "2", "memory": "1"}', {"cpu": "2", "memory": "1"}),
         ('{"cpu": "2"}', {"cpu": "2", "memory": "16Gi"}),
+        ('{"cpu": "2", "nvidia.com/gpu": "3"}', {"cpu": "2", "memory": "16Gi"}),
         ('{"cpu": "0", "memory": 0}', {"cpu": "8", "memory": "16Gi"}),
+        ('{"cpu": "0"}', {"cpu": "0", "memory": "16Gi"}),
+        ('{"nvidia.com/gpu": "3"}', {"cpu": "8", "memory": "16Gi"}),
         ("{", {"cpu": "8", "memory": "16Gi"}),
         ("[]", {"cpu": "8", "memory": "16Gi"}),
     ],
 )
 def test_missing_weight_defaults_to_max(written: str, weights: dict[str, str]) -> None:
     assert read(ElasticQuota, _quota(shared_weight=written)).weights == weights
+
+
+@pytest.mark.parametrize(("written", "is_reported"), [('{"cpu": "0", "memory": "0"}', True), ('{"cpu": "0"}', False)])
+def test_weights_are_unset_only_if_all_are_zero(written: str, is_reported: bool) -> None:
+    messages = [verdict.message for verdict in RULES.check([_quota(shared_weight=written)], [])]
+    assert any(message.startswith("all weights are 0") for message in messages) == is_reported
 
 
 def test_zero_weights_are_imported() -> None:

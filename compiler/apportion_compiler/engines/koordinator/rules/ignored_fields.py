@@ -14,7 +14,7 @@ from apportion_api.koordinator.names import (
     SHARED_WEIGHT_ANNOTATION,
 )
 from apportion_compiler.backends.quota_tree import MAX_NUMBER
-from apportion_compiler.engine_rules.quota_amounts import NANO, read_amounts
+from apportion_compiler.engine_rules.quota_amounts import NANO
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engines.koordinator.rules.quota import Quota
 from apportion_compiler.engines.koordinator.rules.settings import Settings
@@ -77,8 +77,7 @@ def _weights(quota: Quota) -> Iterator[Verdict]:
     listed = quota.listed_weights
     if listed is None:
         return
-    weights = read_amounts(0, listed, field, signed=True).values
-    if weights and not any(weights.values()):
+    if listed and quota.has_zero_weights:
         message = "all weights are 0: Koordinator treats them as unset, and uses max as the weights"
         yield quota.ignored(field, "Invalid", message, "to prevent borrowing, lower max to min")
     if missing := sorted(quota.max_keys - listed.keys()):
