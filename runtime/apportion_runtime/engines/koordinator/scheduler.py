@@ -246,6 +246,9 @@ class KoordScheduler(KubeScheduler):
         by = cluster_state.pods[pod.uid]
         quota = self._accounts[pod.uid].quota
         for victim in chosen.victims:
+            if not cluster_state.pods[victim.uid].is_bound:
+                # A pod that waits for its gang, which is that of the preemptor, is rejected with it.
+                continue
             evict(
                 cluster_state, self._workloads.kubelet, cluster_state.pods[victim.uid],
                 action="preempt", rule="ElasticQuota", by=by,

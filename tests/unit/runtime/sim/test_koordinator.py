@@ -289,3 +289,15 @@ def test_queues_are_the_quotas_below_the_root() -> None:
     history = run(TWO_NODES + "workloads: []", quota("p", 0, 4, is_parent=True), quota("a", 0, 4, parent="p"))
     assert history.parents == {"p": None, "a": "p"}
     assert ROOT not in history.parents
+
+
+def test_waiting_pod_of_the_own_gang_is_not_evicted() -> None:
+    gang = {"gang.scheduling.koordinator.sh/name": "g", "gang.scheduling.koordinator.sh/min-available": "3"}
+    labels = {"quota.scheduling.koordinator.sh/name": "a"}
+    each = "{{name: {0}, kind: Pod, gpus: 1, priority: {1}, labels: {2}, annotations: {3}, duration: 10m}}"
+    works = [each.format(name, level, labels, gang) for name, level in (("x", "low"), ("y", "high"), ("z", "high"))]
+    text = f"nodes: [{{pool: gpu, gpus: 2, cpu: 32, memory: 128Gi}}]\nuntil: 5m\nworkloads: [{', '.join(works)}]"
+    history = run(text.replace("'", '"'), quota("a", 0, 8), HIGH, LOW)
+    assert times(history, "bound", "x") == []
+    assert not history.taken
+    assert "is unschedulable" in why(history, "waiting", "z")
