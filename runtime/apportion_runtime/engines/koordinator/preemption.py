@@ -8,7 +8,7 @@ Source: pkg/scheduler/plugins/elasticquota/preempt.go (SelectVictimsOnNode, canP
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from apportion_api.koordinator.names import DEFAULT_QUOTA
@@ -32,6 +32,7 @@ class Preemptor:
         nodes: All nodes.
         accounts: The quotas.
         started: The start time of a pod by uid: of pods with equal priority, the later one is evicted.
+        now: The current time, which is the start time of pods that have not started.
         budgets: Disruption budgets, which victims should not exceed.
         spares_default_quota: Whether pods of the default quota are never victims.
     """
@@ -41,6 +42,7 @@ class Preemptor:
     nodes: Nodes
     accounts: QuotaAccounts
     started: Started
+    now: float
     budgets: Sequence[DisruptionBudget] = ()
     spares_default_quota: bool = True
 
@@ -74,7 +76,8 @@ class Preemptor:
         Raises:
             _UnusableNodeError: If the engine's search fails: without any victim, or if it removes one twice.
         """
-        potential = sorted(filter(self.may_evict, node.pods.values()), key=self._importance)
+        before = list(node.pods.values())
+        potential = self._by_importance(filter(self.may_evict, before))
         if not potential:
             return None
         spared = violating(potential, self.budgets)
@@ -90,6 +93,8 @@ class Preemptor:
             for other in potential:
                 if other.uid not in node.pods:
                     node.add(other)
+            # The engine searches on a copy of the node, whose order decides between equal pods.
+            node.move_to_end(before)
         if not victims:
             raise _UnusableNodeError
         return Candidate(node, tuple(victims), n_violating)
@@ -128,8 +133,16 @@ class Preemptor:
         request = self.accounts[self.pod.uid].request
         return bool(exceeded({name: amount + used.get(name, 0) for name, amount in request.items()}, limit))
 
-    def _importance(self, pod: PodFacts) -> tuple[int, float]:
-        return importance(pod, self.started)
+    def _by_importance(self, pods: Iterable[PodFacts]) -> list[PodFacts]:
+        """Return pods of a node, the most important first.
+
+        For each pod that has not started, util.MoreImportantPod reads the clock anew, so that the sort reverses them.
+        """
+        started: list[PodFacts] = []
+        others: list[PodFacts] = []
+        for pod in pods:
+            (started if self.started(pod.uid) < self.now else others).append(pod)
+        return sorted([*started, *reversed(others)], key=lambda pod: importance(pod, self.started))
 
 
 class _UnusableNodeError(Exception):
