@@ -81,7 +81,7 @@ class QuotaState:
 
 
 class QuotaTree:
-    """The quotas of one tree.
+    """The quotas of one tree; `n_changes` counts the changes that affect any runtime quota at its next refresh.
 
     Args:
         specs: Its quotas, parents first. Those named in `own` have no runtime quota, and the others divide what they do
@@ -95,6 +95,7 @@ class QuotaTree:
         self.root = QuotaState(QuotaSpec("", None, is_parent=True))
         self.states: dict[str, QuotaState] = {}
         self._capacity: Amounts = {}
+        self.n_changes = 0
         for spec in specs:
             state = self.states[spec.name] = QuotaState(spec, scaled=spec.minimum)
             self.parent_of(state).children.append(state)
@@ -116,14 +117,16 @@ class QuotaTree:
 
     def set_capacity(self, capacity: Amounts) -> None:
         """Set the capacity that the tree divides, without the usage of the default and system quotas."""
-        self._capacity = dict(capacity)
+        if self._capacity != capacity:
+            self._capacity = dict(capacity)
+            self.n_changes += 1
 
     def set_minimum(self, name: str, minimum: Amounts) -> None:
         """Change the guarantee of the root of a tree, which is the capacity of its nodes."""
         state = self.states[name]
         if state.scaled != minimum:
             state.scaled = dict(minimum)
-            self.parent_of(state).version += 1
+            self._invalidate(self.parent_of(state))
 
     @property
     def total(self) -> dict[str, int]:
@@ -152,6 +155,7 @@ class QuotaTree:
 
     def _use(self, name: str, request: Amounts, sign: int, *, is_fixed: bool) -> None:
         masked = self.states[name].masked(request)
+        self.n_changes += name in self._own
         for state in self.upward(name):
             for resource, amount in masked.items():
                 state.used[resource] = state.used.get(resource, 0) + sign * amount
@@ -171,7 +175,11 @@ class QuotaTree:
             delta = {key: amount - state.limited.get(key, 0) for key, amount in limited.items()}
             state.limited = limited
             if any(delta.values()):
-                self.parent_of(state).version += 1
+                self._invalidate(self.parent_of(state))
+
+    def _invalidate(self, parent: QuotaState) -> None:
+        parent.version += 1
+        self.n_changes += 1
 
     def refresh(self, name: str) -> None:
         """Refresh the runtime quotas of a quota and its ancestors."""
@@ -194,7 +202,7 @@ class QuotaTree:
             state.runtime = runtime
             if state.scaled != scaled:
                 state.scaled = scaled
-                self.parent_of(state).version += 1
+                self._invalidate(self.parent_of(state))
         return found
 
     def _scale(self, state: QuotaState, parent: QuotaState, total: Amounts) -> None:
@@ -208,7 +216,7 @@ class QuotaTree:
                 minimum[resource] = int(float(available) * own / float(guaranteed)) if available > 0 else 0
         if minimum != state.scaled:
             state.scaled = minimum
-            parent.version += 1
+            self._invalidate(parent)
 
     def _declared(self, state: QuotaState, resource: str) -> int:
         return state.spec.minimum.get(resource, 0)

@@ -42,6 +42,14 @@ class _Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class _KnownFailure:
+    """Why pods of a kind fail as long as the changes of their quota tree are `n_changes`."""
+
+    failure: _Failure
+    n_changes: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Assumed:
     """A pod of a gang that waits for the others, its node, and the node to which it was nominated before."""
 
@@ -76,7 +84,7 @@ class KoordScheduler(KubeScheduler):
         super().__init__(cluster_state, workloads, facts, {profile.name: profile})
         self._configuration, self._profile = configuration, profile
         self._accounts, self._gangs = accounts, gangs
-        self._failed_kinds: dict[tuple[object, ...], _Failure] = {}
+        self._failed_kinds: dict[tuple[object, ...], _KnownFailure] = {}
 
     def left(self, pod: PodState) -> None:
         """Handle the deletion of a pod."""
@@ -86,6 +94,7 @@ class KoordScheduler(KubeScheduler):
     def bind(self, pod: PodFacts, node: NodeState) -> bool:
         """Bind a pod, and charge its quota; return whether the cluster allowed it."""
         self._accounts.reserve(pod.uid)
+        self._withdraw_nomination(pod.uid)
         if not super().bind(pod, node):
             self._accounts.unreserve(pod.uid)
             return False
@@ -137,16 +146,17 @@ class KoordScheduler(KubeScheduler):
         kind = None if self.nodes.has_anti_affinity or pod.uid in self._nominated else alike_on_nodes(pod)
         held = self._accounts[pod.uid]
         key = (held.quota, held.is_fixed, kind)
+        tree = self._accounts.tree_of(held.quota)
         known = None if kind is None else self._failed_kinds.get(key)
-        if known is not None:
-            return known
+        if known is not None and known.n_changes == tree.n_changes:
+            return known.failure
         found = self._place_within_quota(pod)
         if isinstance(found, NodeState):
             if self.bind(pod, found):
                 return None
             return _Failure("the selected node no longer exists", is_held=False)
         if kind is not None and pod.uid not in self._nominated:
-            self._failed_kinds[key] = found
+            self._failed_kinds[key] = _KnownFailure(found, tree.n_changes)
         return found
 
     def _attempt_gang(self, gang: Gang, pods: Sequence[PodFacts]) -> _Failure | None:
@@ -161,7 +171,7 @@ class KoordScheduler(KubeScheduler):
                 self._forget(assumed)
                 for other in pods[len(assumed) + 1 :]:
                     # They are attempted without a node that could fit.
-                    self._nominated.pop(other.uid, None)
+                    self._withdraw_nomination(other.uid)
                 why = (
                     f'GangGroup "{gang.key}" gets rejected due to member Pod "{self._key(pod)}" is unschedulable with '
                     f'reason "{found.why}", alreadyWaitForBound: {len(assumed)}'
@@ -169,7 +179,7 @@ class KoordScheduler(KubeScheduler):
                 return _Failure(why, found.is_held)
             found.add(pod)
             self._accounts.reserve(pod.uid)
-            assumed[pod.uid] = _Assumed(pod, found, self._nominated.pop(pod.uid, ""))
+            assumed[pod.uid] = _Assumed(pod, found, self._withdraw_nomination(pod.uid))
             if len(assumed) >= (gang.minimum or 0):
                 self._forget(assumed)
                 for each in assumed.values():
@@ -242,7 +252,7 @@ class KoordScheduler(KubeScheduler):
                 node.remove(guest)
         if chosen is None:
             if not has_failed:
-                self._nominated.pop(pod.uid, None)
+                self._withdraw_nomination(pod.uid)
             return " preemption: no lower-priority pods in its quota can make room for it."
         by = cluster_state.pods[pod.uid]
         quota = self._accounts[pod.uid].quota
@@ -263,6 +273,13 @@ class KoordScheduler(KubeScheduler):
         self._nominated[pod.uid] = chosen.node.name
         self._failed_kinds.clear()
         return ""
+
+    def _withdraw_nomination(self, uid: str) -> str:
+        """Withdraw a pod's nomination, whose room failed pods may take; return its node, empty if there was none."""
+        node = self._nominated.pop(uid, "")
+        if node:
+            self._failed_kinds.clear()
+        return node
 
     def importance(self, uid: str) -> tuple[int, float]:
         """Return the sort key of a bound pod, the most important first."""
