@@ -89,7 +89,7 @@ def _guarantees(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValue
     for resource in (CPU, MEMORY, GPU):
         if resource not in values.guaranteed:
             yield ExplainedValue(
-                f"guaranteed {resource}", "not managed", "not declared by any queue of the policy: no limit", NOWHERE
+                f"guaranteed {resource}", "not managed", "not declared by any queue in the policy: no limit", NOWHERE
             )
 
 
@@ -187,14 +187,14 @@ def _pools(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[ExplainedVa
             )
             return
     of_cluster = ", ".join(identity_of(p) for p in scope.cluster.pools) if scope.cluster is not None else ""
-    yield ExplainedValue("pools", of_cluster or "all pools of a cluster", "unset: every pool of the cluster", NOWHERE)
+    yield ExplainedValue("pools", of_cluster or "all pools on a cluster", "unset: every pool on the cluster", NOWHERE)
 
 
 def _classes(graph: PolicyGraph, node: Node) -> Iterator[ExplainedValue]:
     names = ", ".join(f"{cls.name} ({cls.value})" for cls in graph.allowed_classes[node.id])
     named = any(graph.nodes[ancestor].queue.priority_classes is not None for ancestor in node.path)
     origin = (
-        "set on the queue or an ancestor, and by `queues` of the classes"
+        "set on the queue or an ancestor, and by the classes' `queues`"
         if named
         else "unset: all classes that permit the queue"
     )
@@ -207,7 +207,7 @@ def _changed(graph: PolicyGraph, scope: Scope, node: Node, field: str) -> str:
         return "on the queue"
     overrides = in_force(node.queue, graph.as_of, scope.environment)
     ends = [override.end for override in overrides if getattr(override, field) is not None]
-    return f"override in effect until {min(ends)}" if ends else "override of the environment"
+    return f"override in effect until {min(ends)}" if ends else "override for the environment"
 
 
 def _origin(graph: PolicyGraph, scope: Scope, node: Node, field: str, resource: str) -> tuple[str, SourceLocation]:
@@ -225,7 +225,7 @@ def _override_at(graph: PolicyGraph, scope: Scope, node: Node, at: SourceLocatio
             return f"override in effect until {timed.end}"
     changes = () if scope.environment is None else scope.environment.overrides
     is_for_cluster = any(change.source == at and change.clusters is not None for change in changes)
-    return "override for the cluster" if is_for_cluster else "override of the environment"
+    return "override for the cluster" if is_for_cluster else "override for the environment"
 
 
 def _field_source(node: Node, field: str) -> SourceLocation:

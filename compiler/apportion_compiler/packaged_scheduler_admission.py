@@ -52,15 +52,15 @@ def job_policy(metadata: dict[str, Any], account: str) -> tuple[Manifest, Manife
     validations = [
         {
             "expression": _is_unchanged(".spec", ("suspend",)),
-            "message": "the scheduler may change only suspend in the spec of a job",
+            "message": "in a job's spec, the scheduler may change only suspend",
         },
         {
             "expression": _is_unchanged(".metadata", (*_OF_THE_SERVER, "annotations")),
-            "message": "the scheduler may change only the annotations in the metadata of a job",
+            "message": "in a job's metadata, the scheduler may change only the annotations",
         },
         {
             "expression": _is_unchanged(".metadata.?annotations.orValue({})", JOB_ANNOTATIONS),
-            "message": f"the scheduler may change only these annotations of a job: {', '.join(JOB_ANNOTATIONS)}",
+            "message": f"on a job, the scheduler may change only these annotations: {', '.join(JOB_ANNOTATIONS)}",
         },
     ]
     rules = (_rule(("jobs",), ("UPDATE",), "batch"), _rule(("rayjobs",), ("UPDATE",), "ray.io"))
@@ -71,7 +71,7 @@ def config_map_policy(metadata: dict[str, Any], account: str) -> tuple[Manifest,
     """Return the policy for ConfigMaps and its binding; arguments as for `pod_policy`."""
     validation = {
         "expression": f"object.metadata.name.matches('{_CONFIG_MAP}')",
-        "message": f"the scheduler may write only ConfigMaps of pods that share GPUs, with names like {_CONFIG_MAP}",
+        "message": f"the scheduler may write only ConfigMaps for pods that share GPUs, with names that match {_CONFIG_MAP}",
     }
     return _policy(metadata, account, [_rule(("configmaps",), ("CREATE", "UPDATE"))], [validation])
 
@@ -116,26 +116,26 @@ def _validations(*, shares_gpus: bool) -> list[dict[str, str]]:
     named_labels = ", ".join((*labels, *(f"{prefix}…" for prefix in prefixes)))
     conditions = "dyn({}).status.?conditions.orValue([])" + f".filter(c, !(c.type in {_texts(POD_CONDITIONS)}))"
     return [
-        {"expression": "object.spec == oldObject.spec", "message": "the scheduler must not change the spec of a pod"},
+        {"expression": "object.spec == oldObject.spec", "message": "the scheduler must not change a pod's spec"},
         {
             "expression": _is_unchanged(".metadata", (*_OF_THE_SERVER, "annotations", "labels")),
-            "message": "the scheduler may change only the labels and annotations in the metadata of a pod",
+            "message": "in a pod's metadata, the scheduler may change only the labels and annotations",
         },
         {
             "expression": _is_unchanged(".metadata.?labels.orValue({})", labels, prefixes),
-            "message": f"the scheduler may change only these labels of a pod: {named_labels}",
+            "message": f"on a pod, the scheduler may change only these labels: {named_labels}",
         },
         {
             "expression": _is_unchanged(".metadata.?annotations.orValue({})", annotations),
-            "message": f"the scheduler may change only these annotations of a pod: {', '.join(annotations)}",
+            "message": f"on a pod, the scheduler may change only these annotations: {', '.join(annotations)}",
         },
         {
             "expression": _is_unchanged(".?status.orValue({})", ("conditions",)),
-            "message": "the scheduler may change only the conditions in the status of a pod",
+            "message": "in a pod's status, the scheduler may change only the conditions",
         },
         {
             "expression": f"{conditions.format('object')} == {conditions.format('oldObject')}",
-            "message": f"the scheduler may change only these conditions of a pod: {', '.join(POD_CONDITIONS)}",
+            "message": f"in a pod's status, the scheduler may change only these conditions: {', '.join(POD_CONDITIONS)}",
         },
     ]
 

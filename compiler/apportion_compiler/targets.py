@@ -44,7 +44,7 @@ def targets_of(
                     targets.append(Target(environment.name, cluster.name, backend))
     if not targets:
         wanted = ", ".join(backends) or "any target"
-        raise UnknownTargetError(f"no cluster of the policy uses the target {wanted}")
+        raise UnknownTargetError(f"no cluster in the policy uses the target {wanted}")
     return tuple(targets)
 
 

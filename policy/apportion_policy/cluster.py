@@ -27,7 +27,7 @@ def _share(value: str | int | Fraction) -> str:
     except (ValueError, ZeroDivisionError):
         raise ValueError(f'"{text}" is not a share such as "1/2", "0.5" or "50%"') from None
     if not 0 < share <= 1:
-        raise ValueError(f'a share must be above 0 and at most 1, not "{text}"')
+        raise ValueError(f'a share must be greater than 0 and at most 1, not "{text}"')
     return str(share)
 
 
@@ -41,19 +41,23 @@ Share = Annotated[
 class QueueOverride(Declaration):
     """Values of a queue that differ in one environment, or on some of its clusters."""
 
-    queue: QueueRef = Field(description="The queue or its id.")
+    queue: QueueRef = Field(description="Queue, or its id.")
     clusters: tuple[Identifier, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Clusters of the environment to which it applies. Unset: all of them.",
+        description="Clusters in the environment that the override applies to. Unset: all.",
     )
-    guaranteed: Resources | None = Field(default=None, description="Its guarantee in this environment.")
-    limit: Resources | None = Field(default=None, description="Its limit in this environment.")
-    lending_limit: Resources | None = Field(default=None, description="Its lending limit in this environment.")
-    over_quota_weight: OverQuotaWeight | None = Field(default=None, description="Its weight in this environment.")
-    priority: int | None = Field(default=None, ge=0, le=2**31 - 1, description="Its priority in this environment.")
-    preempt_min_runtime: Duration | None = Field(default=None, description="Its minimum runtime before preemption.")
-    reclaim_min_runtime: Duration | None = Field(default=None, description="Its minimum runtime before reclaim.")
+    guaranteed: Resources | None = Field(default=None, description="Guarantee in this environment.")
+    limit: Resources | None = Field(default=None, description="Limit in this environment.")
+    lending_limit: Resources | None = Field(default=None, description="Lending limit in this environment.")
+    over_quota_weight: OverQuotaWeight | None = Field(default=None, description="Weight in this environment.")
+    priority: int | None = Field(default=None, ge=0, le=2**31 - 1, description="Priority in this environment.")
+    preempt_min_runtime: Duration | None = Field(
+        default=None, description="Minimum time that a workload runs before it may be preempted."
+    )
+    reclaim_min_runtime: Duration | None = Field(
+        default=None, description="Minimum time that a workload runs before its resources may be reclaimed."
+    )
     replace: tuple[AmountField, ...] = Field(default=(), description=REPLACE)
 
     @model_validator(mode="after")
@@ -65,7 +69,7 @@ class QueueOverride(Declaration):
 class Cluster(Declaration):
     """One Kubernetes cluster: its engine, its machines and its share of each guarantee and limit."""
 
-    name: Identifier = Field(description="Unique in the environment.")
+    name: Identifier = Field(description="Name of the cluster, unique in the environment.")
     engine: Engine = Field(description="The scheduler installed on the cluster.")
     engine_version: str = Field(min_length=1, description='Version of the scheduler, such as "0.17.0".')
     kubernetes_version: str = Field(
@@ -74,9 +78,11 @@ class Cluster(Declaration):
     pools: tuple[PoolRef, ...] = Field(default=(), description="Node pools of this cluster.")
     share: Share = Field(
         default="1",
-        description="Share of each guarantee and limit that applies here; guarantees are rounded down to whole units, limits up.",
+        description="Share of each guarantee and limit that applies on this cluster; guarantees are rounded down to whole units, and limits are rounded up.",
     )
-    placement: Placement = Field(default=Placement(), description="Bin-pack or spread; a pool can override it.")
+    placement: Placement = Field(
+        default=Placement(), description="Whether to bin-pack or spread workloads; a pool can override this."
+    )
     topologies: tuple[Topology, ...] = Field(
         default=(), description="Network topologies; their levels are node labels."
     )
@@ -107,7 +113,7 @@ class Environment(Declaration):
     """A stage such as dev, staging or prod, with its clusters and overrides."""
 
     name: Identifier = Field(description="Name of the stage, such as dev, staging or prod.")
-    clusters: tuple[Cluster, ...] = Field(min_length=1, description="Its clusters, at least one.")
+    clusters: tuple[Cluster, ...] = Field(min_length=1, description="Clusters in this environment; at least one.")
     overrides: tuple[QueueOverride, ...] = Field(
         default=(), description="Queue values that differ in this environment."
     )

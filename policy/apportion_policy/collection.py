@@ -48,7 +48,7 @@ def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
         raise CollectError(f"collect: folder {folder} does not exist next to {author.name}")
     files = sorted(_python_files(directory, folder))
     if not any(not file.name.startswith("_") for file in files):
-        raise CollectError(f"collect: the folder {folder} contains no Python file")
+        raise CollectError(f"collect: the folder {folder} contains no Python files")
     found: list[T] = []
     for file in files:
         name = f"{folder}/{file.relative_to(directory).as_posix()}"
@@ -61,7 +61,7 @@ def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
                     else f"rename it to {_public(file)}"
                 )
                 raise CollectError(
-                    f"collect: {name} declares a {kind.__name__}, but files whose name begins with _ are not "
+                    f"collect: {name} declares a {kind.__name__}, but files whose names begin with _ are not "
                     f"collected: {fix}"
                 )
         elif not declared:
@@ -78,7 +78,7 @@ def _python_files(directory: Path, folder: str) -> Iterator[Path]:
             if Path(path, name).is_symlink():
                 shown = Path(folder, os.path.relpath(path, directory), name).as_posix()
                 raise CollectError(
-                    f"collect: {shown} is a symbolic link to a folder, which is not followed: move the folder here"
+                    f"collect: {shown} is a symbolic link to a folder, and links are not followed: move the folder here"
                 )
         for name in names:
             file = Path(path, name)

@@ -83,7 +83,7 @@ def load_documents(path: Path) -> tuple[Policy, tuple[str, ...]]:
 def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
     size = path.stat().st_size
     if size > MAX_DOCUMENT_BYTES:
-        message = f"the document has {size} bytes; the limit is {MAX_DOCUMENT_BYTES}"
+        message = f"the document is {size} bytes long; the limit is {MAX_DOCUMENT_BYTES}"
         raise DocumentFault(
             (Fault("document-too-large", message, str(path), None, None, "split it with `include`", ()),)
         )
@@ -118,7 +118,7 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
     assert isinstance(body, PlacedDict)
     for header, wanted in (("apiVersion", "apportion.dev/v1"), ("kind", "Policy")):
         if body.pop(header, wanted) != wanted:
-            raise _fault("malformed-document", f"`{header}` of a policy must be {wanted}", path, node, (header,))
+            raise _fault("malformed-document", f"a policy's `{header}` must be {wanted}", path, node, (header,))
     body.pop("$schema", None)
     return body, node
 

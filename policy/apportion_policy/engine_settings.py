@@ -30,29 +30,31 @@ class KaiSettings(Declaration):
     """Settings of KAI Scheduler."""
 
     k_value: WeightValue | None = Field(
-        default=None, description="How strongly past usage reduces a queue's share of surplus (KAI's default: 1.0)."
+        default=None,
+        description="How strongly past usage reduces a queue's share of surplus resources (KAI's default: 1.0).",
     )
     preempt_min_runtime: Duration | None = Field(default=None, description="Default for all queues.")
     reclaim_min_runtime: Duration | None = Field(default=None, description="Default for all queues.")
     queue_depth_per_action: Mapping[KaiAction, QueueDepth] = Field(
         default={},
-        description="Maximum number of jobs per queue that each action tries: allocate, consolidation, reclaim, preempt.",
+        description="Maximum number of jobs that an action tries per queue, for each of allocate, consolidation, reclaim and preempt.",
     )
     max_consolidation_preemptees: int | None = Field(
         default=None,
         ge=0,
         le=2**31 - 1,
-        description="Maximum number of jobs that consolidation may move for another job (KAI's default: 16); 0: none.",
+        description="Maximum number of jobs that consolidation may move to make room for another job (KAI's default: 16); 0: none.",
     )
     gpu_sharing: bool | None = Field(
-        default=None, description="global.gpuSharing of the chart. Unset: on if a queue uses GPU sharing."
+        default=None, description="Value of global.gpuSharing in the chart. Unset: true if any queue uses GPU sharing."
     )
     emit_installed_priority_classes: bool = Field(
         default=False,
-        description="Also emit train, build-preemptible, build and inference, which KAI's chart installs.",
+        description="Also emit the priority classes that KAI's chart installs: train, build-preemptible, build and inference.",
     )
     full_hierarchy_fairness: bool = Field(
-        default=True, description="Whether KAI divides fairly at every level of the tree; false ignores inner queues."
+        default=True,
+        description="Whether KAI divides resources fairly at every level of the tree; if false, it ignores inner queues.",
     )
     scheduler_name: str = Field(default="kai-scheduler", description="schedulerName of the pods that KAI schedules.")
     live_scheduler: LiveScheduler | None = Field(
@@ -68,13 +70,13 @@ class KueueSettings(Declaration):
     )
     wait_for_pods_ready: Duration | None = Field(
         default=None,
-        description="How long the pods of an admitted workload may take to become ready before it is requeued.",
+        description="How long the pods of an admitted workload may take to become ready before the workload is requeued.",
     )
     root_cohort: bool = Field(
         default=True, description="Add a Cohort above all top-level queues so that they can lend to each other."
     )
     objects: tuple[KueueObject, ...] = Field(
-        default=(), description="Existing objects of the cluster, which replace the generated objects of the same kind."
+        default=(), description="Existing objects on the cluster; they replace the generated objects of the same kind."
     )
 
 
@@ -94,7 +96,7 @@ class AckSettings(Declaration):
 
     queue_policy: QueuePolicy | None = Field(
         default=None,
-        description="Policy of queues that do not set their own. Unset: Round, and no Queue object is emitted.",
+        description="Policy for queues that do not set their own. Unset: Round, and no Queue object is emitted.",
     )
 
 
@@ -102,5 +104,6 @@ class AckQueue(Declaration):
     """Settings of a queue that apply only to Alibaba Cloud's kube-queue."""
 
     queue_policy: QueuePolicy | None = Field(
-        default=None, description="How its jobs are dequeued; inherited. Unset: the cluster's `ack` applies."
+        default=None,
+        description="How the queue's jobs are dequeued; inherited. Unset: the cluster's `ack` setting applies.",
     )

@@ -23,14 +23,15 @@ class KueuePreemption(Declaration):
     """Which workloads a queue's workloads may evict (`spec.preemption` of its ClusterQueue)."""
 
     reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] = Field(
-        default="Never", description="Workloads of other queues that borrow from this queue's guarantee."
+        default="Never",
+        description="Which workloads in other queues that borrow from this queue's guarantee may be evicted.",
     )
     within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = Field(
-        default="Never", description="Workloads of the same queue."
+        default="Never", description="Which workloads in the same queue may be evicted."
     )
     borrow_within_cohort: Literal["Never", "LowerPriority"] | None = Field(
         default=None,
-        description="Workloads of other queues that a borrowing workload may evict; not supported with fair sharing.",
+        description="Which workloads in other queues a borrowing workload may evict; not supported with fair sharing.",
     )
     borrow_max_priority: int | None = Field(
         default=None, description="Highest priority that a borrowing workload may evict (maxPriorityThreshold)."
@@ -63,7 +64,7 @@ class KueueQueue(Declaration):
     )
     preemption: KueuePreemption | None = Field(
         default=None,
-        description="Workloads that this queue's workloads may evict. Unset: borrowed quota is reclaimed, and lower priorities are preempted.",
+        description="Workloads that this queue's workloads may evict. Unset: borrowed quota is reclaimed, and lower-priority workloads are preempted.",
     )
     local_queues: tuple[KueueLocalQueue, ...] | None = Field(
         default=None, description="Its LocalQueues. Unset: one in each of its namespaces, named after the queue's id."

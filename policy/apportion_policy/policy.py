@@ -47,7 +47,7 @@ class Waiver(Declaration):
     address: str = Field(min_length=1, description='Address of the object in the finding, such as "queue research".')
     reason: str = Field(min_length=1, description="Reason, for the reviewer.")
     owner: Owner
-    expires: date = Field(description="Last day on which it applies.")
+    expires: date = Field(description="Last day on which the waiver applies.")
 
 
 class Rules(Declaration):
@@ -92,7 +92,7 @@ class Policy(Declaration):
     provisioning_plans: tuple[ProvisioningPlan, ...] = Field(
         default=(), description="Provisioning plans of node pools."
     )
-    rules: Rules = Field(default=Rules(), description="Rule severities and the overcommit of guarantees.")
+    rules: Rules = Field(default=Rules(), description="Rule severities and the permitted overcommit of guarantees.")
     waivers: tuple[Waiver, ...] = Field(default=(), description="Findings that are accepted until a date.")
 
     __slots__ = ("_agreed", "_omitted")

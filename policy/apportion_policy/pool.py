@@ -86,7 +86,7 @@ class MaintenanceExclusion(Declaration):
     start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="Start of the exclusion.")
     end: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="End of the exclusion.")
     scope: Literal["no-upgrades", "no-minor-upgrades", "no-minor-or-node-upgrades"] = Field(
-        default="no-upgrades", description="Which upgrades it excludes."
+        default="no-upgrades", description="Upgrades that are excluded."
     )
 
 
@@ -104,25 +104,27 @@ class NodePool(Declaration):
 
     id: Identifier = Field(description="Permanent identity, unique in the policy.")
     provider: Annotated[Gke | Ack | Eks | Karpenter | Fixed, Field(discriminator="kind")] = Field(
-        default=Fixed(), description="Provider of the machines, with its settings."
+        default=Fixed(), description="Machine provider and its settings."
     )
     machine_type: str | None = Field(default=None, description="The provider's machine type, such as a3-highgpu-8g.")
-    cpu: Cpu | None = Field(default=None, description="CPU cores per machine that workloads can use.")
-    memory: Memory | None = Field(default=None, description="Memory per machine that workloads can use.")
-    accelerator: Accelerator | None = Field(default=None, description="GPUs of each machine. Unset: no GPUs.")
+    cpu: Cpu | None = Field(default=None, description="CPU cores available to workloads on each machine.")
+    memory: Memory | None = Field(default=None, description="Memory available to workloads on each machine.")
+    accelerator: Accelerator | None = Field(default=None, description="GPUs in each machine. Unset: no GPUs.")
     min_nodes: int = Field(default=0, ge=0, description="Minimum number of machines.")
     max_nodes: int = Field(ge=0, description="Maximum number of machines.")
     labels: Mapping[str, str] = Field(default={}, description="Node labels, in addition to those that backends add.")
-    taints: tuple[Taint, ...] = Field(default=(), description="Taints of its nodes.")
+    taints: tuple[Taint, ...] = Field(default=(), description="Taints on the pool's nodes.")
     spot: bool = Field(default=False, description="Use spot machines, which the provider may reclaim at any time.")
-    zones: tuple[str, ...] = Field(default=(), description="Zones of the provider. Unset: the provider's default.")
-    maintenance: Maintenance | None = Field(default=None, description="When the provider may disrupt its nodes.")
+    zones: tuple[str, ...] = Field(default=(), description="Provider zones to use. Unset: the provider's default.")
+    maintenance: Maintenance | None = Field(default=None, description="When the provider may disrupt the pool's nodes.")
     provisioning: PlanRef | None = Field(default=None, description="Plan for queued provisioning. Unset: none.")
     sharing: Annotated[TimeSlicing | Mps | Mig, Field(discriminator="kind")] | None = Field(
         default=None, description="How workloads share a GPU. Unset: no sharing."
     )
-    reservation: str | None = Field(default=None, description="A capacity reservation of the provider.")
-    topology: Identifier | None = Field(default=None, description="Name of the topology of its nodes.")
+    reservation: str | None = Field(default=None, description="Capacity reservation with the provider.")
+    topology: Identifier | None = Field(
+        default=None, description="Name of the topology that the pool's nodes belong to."
+    )
     placement: Placement | None = Field(default=None, description="Placement, if different from the cluster's.")
 
     @property

@@ -21,13 +21,13 @@ class PriorityClass(Declaration):
     name: Identifier = Field(description="Name of the PriorityClass.")
     value: int = Field(description="Priority; higher values run first.")
     preemptible: bool | None = Field(
-        default=None, description="Whether its workloads may be evicted for other workloads."
+        default=None, description="Whether workloads with this class may be evicted to make room for others."
     )
     queues: tuple[QueueRef, ...] | None = Field(
         default=None,
-        description="Queues whose workloads may use it, including all queues below them. Unset: all queues.",
+        description="Queues whose workloads may use the class, including all queues below them. Unset: all queues.",
     )
-    global_default: bool = Field(default=False, description="Used by pods without a class.")
+    global_default: bool = Field(default=False, description="Whether pods that do not specify a class use this one.")
     description: str | None = Field(default=None, description="Description in the PriorityClass object.")
     installed_by_engine: bool = Field(
         default=False, description="Whether the engine's chart installs this class; if true, it is not emitted."

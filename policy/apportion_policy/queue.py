@@ -24,7 +24,7 @@ class Override(Declaration):
     reason: str = Field(min_length=1, description="Reason, for the reviewer.")
     owner: Owner
     environments: tuple[EnvironmentRef, ...] | None = Field(
-        default=None, description="Environments to which it applies. Unset: all."
+        default=None, description="Environments that the override applies to. Unset: all."
     )
     guaranteed: Resources | None = Field(default=None, description="Guarantee between the two dates.")
     limit: Resources | None = Field(default=None, description="Limit between the two dates.")
@@ -45,8 +45,8 @@ class UserLimit(Declaration):
     """A per-user limit of a queue, for engines that support it."""
 
     user: Identifier = Field(description='A user name, or "*" for all other users.')
-    limit: Resources = Field(description="Maximum amounts of one user's workloads.")
-    max_jobs: int | None = Field(default=None, ge=0, description="Maximum number of running jobs of one user.")
+    limit: Resources = Field(description="Maximum amounts for a single user's workloads.")
+    max_jobs: int | None = Field(default=None, ge=0, description="Maximum number of running jobs for a single user.")
 
 
 class Queue(Declaration):
@@ -66,7 +66,8 @@ class Queue(Declaration):
         default=(), description="Namespaces whose workloads run in this queue; leaves only."
     )
     external_namespaces: tuple[Identifier, ...] = Field(
-        default=(), description="Namespaces of the queue that are managed elsewhere: no Namespace object is emitted."
+        default=(),
+        description="The queue's namespaces that are managed elsewhere: no Namespace object is emitted for them.",
     )
     default: bool = Field(
         default=False, description="Whether workloads in its namespaces that do not specify a queue run in this queue."
@@ -80,7 +81,8 @@ class Queue(Declaration):
         default=None, description="How much of its idle guarantee other queues may use. Unset: all of it."
     )
     over_quota_weight: OverQuotaWeight | None = Field(
-        default=None, description="Its weight when surplus is divided among siblings. Unset: 1; 0: none."
+        default=None,
+        description="Weight with which siblings divide surplus resources. Unset: 1; 0: the queue gets no surplus.",
     )
     priority: int | None = Field(
         default=None,
@@ -89,27 +91,31 @@ class Queue(Declaration):
         description="Queues with a higher value receive surplus first and lose it last. Unset: 100.",
     )
     preempt_min_runtime: Duration | None = Field(
-        default=None, description="How long its workloads run before a workload of the same queue may preempt them."
+        default=None,
+        description="Minimum time that its workloads run before a workload in the same queue may preempt them.",
     )
     reclaim_min_runtime: Duration | None = Field(
-        default=None, description="How long its workloads run before another queue may reclaim their resources."
+        default=None,
+        description="Minimum time that its workloads run before another queue may reclaim their resources.",
     )
     gpu_sharing: bool | None = Field(default=None, description="Whether workloads may request fractions of a GPU.")
     pools: tuple[PoolRef, ...] | None = Field(
-        default=None, description="Node pools it may use; inherited. Unset everywhere: all pools of a cluster."
+        default=None,
+        description="Node pools that the queue may use; inherited. Unset on the queue and its ancestors: all of a cluster's pools.",
     )
     priority_classes: tuple[PriorityClassRef, ...] | None = Field(
-        default=None, description="Priority classes its workloads may use; inherited. Unset everywhere: all classes."
+        default=None,
+        description="Priority classes that its workloads may use; inherited. Unset on the queue and its ancestors: all classes.",
     )
     overrides: tuple[Override, ...] = Field(default=(), description="Time-boxed changes.")
     labels: Mapping[str, str] = Field(default_factory=dict, description="Additional labels for its emitted objects.")
     limit_ranges: tuple[LimitRange, ...] = Field(
         default=(),
-        description="Limits and defaults of containers in its namespaces; inherited. On a cluster without an engine, "
+        description="Container limits and defaults in its namespaces; inherited. On a cluster without an engine, "
         "they replace the defaults that Apportion writes.",
     )
     kueue: KueueQueue | None = Field(default=None, description="Names and settings of its Kueue objects.")
-    ack: AckQueue | None = Field(default=None, description="Settings of the queue under kube-queue on ACK.")
+    ack: AckQueue | None = Field(default=None, description="The queue's settings for kube-queue on ACK.")
 
     @model_validator(mode="after")
     def _names_each_limit_range_once(self) -> Queue:

@@ -220,7 +220,7 @@ def _lasting(seconds: str) -> str:
 
 PROVISIONING = [
     ((_TEMPLATE, _REQUEST, _job(pod=_CONSUMES, pod_spec=_GPU_POD)), None),
-    ((_REQUEST.replace("{name: t}}]", "{name: t}}, {count: 1, podTemplateRef: {name: u}}]"),), ("pending", "spec.podSets", "supports one pod set, but there are 2")),
+    ((_REQUEST.replace("{name: t}}]", "{name: t}}, {count: 1, podTemplateRef: {name: u}}]"),), ("pending", "spec.podSets", "supports only one pod set, but the request has 2")),
     ((_TEMPLATE.replace("name: t,", "name: other,"), _REQUEST), ("pending", "spec.podSets[0].podTemplateRef.name", "PodTemplate t does not exist in namespace vision")),
     ((_TEMPLATE.replace("limits: {nvidia.com/gpu: 1}", "limits: {cpu: 1}"), _REQUEST), ("pending", "spec.podSets[0].podTemplateRef.name", "provides only GPU nodes")),
     ((_job(pod=_CONSUMES),), ("pending", "spec.template.spec", "provides only GPU nodes")),

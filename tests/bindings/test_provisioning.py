@@ -109,7 +109,7 @@ def test_parameters_of_other_provisioning_classes() -> None:
         (
             {"max_nodes_per_request": 3},
             _ASKED,
-            "4 pods need 4 nodes, but one request of plan dws provides at most 3",
+            "4 pods need 4 nodes, but a single request under plan dws provides at most 3",
         ),
         ({}, Options(provisioning="dws", gpus=8000, workers=1001), "1,001 pods need 1,001 nodes"),
         ({"max_run_duration": "8d"}, _ASKED, r"the maximum is seven days \(604800 s\)"),

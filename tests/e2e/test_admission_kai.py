@@ -200,7 +200,7 @@ REFUSED: dict[str, Refused] = {
         pod("beta", BETA, priority_class="urgent"), "pods", "class urgent requires preemptible"
     ),
     "outside-in-a-queue": Refused(
-        pod("default", ALPHA), "outside", "namespace default does not belong to a queue of the policy"
+        pod("default", ALPHA), "outside", "namespace default does not belong to any queue in the policy"
     ),
     "outside-in-an-inner-queue": Refused(job("default", INNER), "outside", "does not belong to a queue"),
     "outside-label-on-any-object": Refused(config_map("default", ALPHA), "outside", "does not belong to a queue"),

@@ -113,7 +113,7 @@ REFUSED: tuple[tuple[_Patch, str], ...] = (
     (("/status", {"status": {"phase": "Succeeded"}}), "may change only the conditions"),
     (
         ("/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
-        "may change only these conditions of a pod: PodScheduled",
+        "may change only these conditions: PodScheduled",
     ),
 )
 PERMITTED: tuple[_Patch, ...] = (

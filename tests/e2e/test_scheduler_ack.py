@@ -274,9 +274,11 @@ def test_account_only_suspends_and_resumes_jobs(plane: ControlPlane, kubectl: Ku
     held = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "held", "namespace": "default"}, "spec": spec}
     permitted = {"metadata": {"annotations": {ENQUEUED: "now"}}, "spec": {"suspend": False}}
     refused: Mapping[str, Object] = {
-        "may change only suspend in the spec of a job": {"spec": {"parallelism": 7}},
-        "may change only the annotations in the metadata of a job": {"metadata": {"labels": {"other": "1"}}},
-        "may change only these annotations of a job: kube-queue/": {"metadata": {"annotations": {"other": "1"}}},
+        "in a job's spec, the scheduler may change only suspend": {"spec": {"parallelism": 7}},
+        "in a job's metadata, the scheduler may change only the annotations": {"metadata": {"labels": {"other": "1"}}},
+        "on a job, the scheduler may change only these annotations: kube-queue/": {
+            "metadata": {"annotations": {"other": "1"}}
+        },
     }
     assert kubectl.create(held).accepted
     try:

@@ -82,7 +82,7 @@ CASES = [
         "reads-a-private-key",
         "import os\nprint(open(os.path.expanduser('~root/.ssh/id_rsa')).read())  # here\n",
         "sandbox-violation",
-        "outside its folder",
+        "outside the policy's folder",
     ),
     Case("reads-passwords", "print(open('/etc/shadow').read())  # here\n", "sandbox-violation", "/etc/shadow"),
     Case("reads-users", "print(open('/etc/passwd').read())  # here\n", "sandbox-violation", "/etc/passwd"),
@@ -99,7 +99,9 @@ CASES = [
         "sandbox-violation",
         "tried to list /etc",
     ),
-    Case("walks-up", "print(open('../secret.txt').read())  # here\n", "sandbox-violation", "outside its folder"),
+    Case(
+        "walks-up", "print(open('../secret.txt').read())  # here\n", "sandbox-violation", "outside the policy's folder"
+    ),
     Case("follows-a-link-out", "print(open('link.txt').read())  # here\n", "sandbox-violation", "which points to"),
     Case("reads-git-configuration", "print(open('.git/config').read())  # here\n", "sandbox-violation", "hidden"),
     Case("reads-hidden-file", "print(open('teams/.env').read())  # here\n", "sandbox-violation", "hidden"),

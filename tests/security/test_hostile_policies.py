@@ -184,7 +184,7 @@ def test_forged_answer_is_limited_to_its_own_files(folder: Path) -> None:
 def test_suppressed_refusal_is_named_as_the_likely_cause(folder: Path) -> None:
     (folder / "policy.py").write_text("try:\n    open('/etc/passwd')\nexcept OSError:\n    pass\n1 / 0\n")
     assert only_fault(folder).hint == (
-        "earlier sandbox violation: this policy tried to read /etc/passwd, which is outside its folder"
+        "earlier sandbox violation: this policy tried to read /etc/passwd, which is outside the policy's folder"
     )
 
 

@@ -133,7 +133,7 @@ def adopt(
         remarks += placed.remarks
         notes += placed.notes
     if all(shape_of(document) is None for document in documents):
-        raise BindingError(f"the file contains no workload; bind supports {some(KINDS)}")
+        raise BindingError(f"the file contains no workload; `bind` supports {some(KINDS)}")
     return BoundWorkload(tuple(objects), tuple(remarks), tuple(notes))
 
 
@@ -231,7 +231,7 @@ def _placed(
 
 def _engine(program: Program) -> EngineBinding:
     if program.engine not in ENGINES:
-        raise BindingError(f"cluster {program.cluster} runs {program.engine}, which bind does not support")
+        raise BindingError(f"cluster {program.cluster} runs {program.engine}, which `bind` does not support")
     return ENGINES[program.engine]
 
 

@@ -99,7 +99,7 @@ def _of_workload(program: Program, queue: Queue, workload: Workload) -> Iterator
             )
         elif not excess.waits:
             yield workload.ignored(
-                "", "Exceeded", f"it {excess.clause}, so its pods never all run at the same time",
+                "", "Exceeded", f"it {excess.clause}, so its pods can never all run at the same time",
                 "request less, or raise the limit in the policy",
             )  # fmt: skip
 

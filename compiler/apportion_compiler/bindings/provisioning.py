@@ -105,7 +105,7 @@ def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: R
     most = plan.max_nodes_per_request or _MAX_NODES
     if n_nodes > most:
         raise BindingError(
-            f"{counted(count, 'pod')} {agreeing(count, 'needs', 'need')} {counted(n_nodes, 'node')}, but one request of plan {plan.id} provides at most {most:,}"
+            f"{counted(count, 'pod')} {agreeing(count, 'needs', 'need')} {counted(n_nodes, 'node')}, but a single request under plan {plan.id} provides at most {most:,}"
         )
 
 
@@ -140,6 +140,6 @@ def _merged(sets: Sequence[PodSet], asked: Requests) -> Node:
             selected = section(spec, "nodeSelector")
             if selected.setdefault(key, value) != value:
                 raise BindingError(
-                    f"a request provides machines of a single kind, but the pods select different values of {key}"
+                    f"a request provides machines of a single kind, but the pods select different values for {key}"
                 )
     return spec

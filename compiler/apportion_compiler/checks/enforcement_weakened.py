@@ -33,7 +33,7 @@ def enforcement_weakened(graph: PolicyGraph) -> Iterator[Diagnostic]:
     for environment in graph.policy.environments:
         if environment.admission in _LETS_IN:
             message = (
-                f"the admission policies of `{environment.name}` {_LETS_IN[environment.admission]} forbidden "
+                f"the admission policies in `{environment.name}` {_LETS_IN[environment.admission]} forbidden "
                 "workloads instead of rejecting them"
             )
             yield from _finding(graph, environment.name, f"environment {environment.name}", message, environment)
@@ -43,7 +43,7 @@ def enforcement_weakened(graph: PolicyGraph) -> Iterator[Diagnostic]:
             if left:
                 scope = f"{environment.name}/{cluster.name}"
                 kinds = " and ".join((", ".join(left[:-1]), left[-1]) if left[1:] else left)
-                message = f"the {kinds} of `{scope}` are managed elsewhere and may enforce less than the policy"
+                message = f"the {kinds} on `{scope}` are managed elsewhere and may enforce less than the policy"
                 yield from _finding(graph, scope, f"cluster {scope}", message, cluster)
 
 
@@ -59,7 +59,7 @@ def _finding(
         address,
         message,
         at.source,
-        hint=f"{cure}, or have the operator allow it with `--weaker-enforcement {scope}` or the setting "
+        hint=f"{cure}, or have the operator allow this with `--weaker-enforcement {scope}` or the setting "
         "`weaker-enforcement` on the base branch",
         severity=Severity.WARNING if agreed.weaker_enforcement is None else None,
         scope=scope,

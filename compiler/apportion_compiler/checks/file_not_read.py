@@ -32,7 +32,7 @@ def file_not_read(declarations: Declarations, as_of: date) -> Iterator[Diagnosti
                 f"file {omission.name}",
                 f"{omission.name} contains declarations, but this policy does not read it",
                 omission.source,
-                hint="import it, move it to a folder that the policy collects or includes, with the same suffix as the "
-                "files there, or remove it",
+                hint="import it, remove it, or move it to a folder that the policy collects or includes and give it the "
+                "same suffix as the files there",
                 severity=Severity.WARNING if omission.shared else None,
             )

@@ -99,7 +99,7 @@ def _without_effect(environment: Environment, model: str, mentions: list[GpuMent
         f"{environment.name} has no node pool with {model.upper()}, so the amounts of {queues} count as 0 there",
         environment.source,
         tuple(Related(m.at, f"`{m.node.id}` is {m.text}") for m in mentions[:_MAX_RELATED]),
-        f"override {queues if n_queues == 1 else 'them'} with a different GPU model in {environment.name}, or add a "
+        f"override {queues if n_queues == 1 else 'them'} in {environment.name} to use a different GPU model, or add a "
         f"node pool with {model.upper()} to one of its clusters",
         None,
         environment.name,

@@ -143,7 +143,7 @@ def _rounded_away(graph: PolicyGraph, scope: Scope, reported: set[str]) -> Itera
                 if absent and resource == GPU:
                     cause = f"count as {nothing} on `{scope.cluster.name}` because its node pools have no {absent}"
                     place = f"`{scope.cluster.name}` has no node pool with {absent}"
-                    hint = f"override the guarantee of `{leaf.id}` in this environment with GPUs that the cluster has"
+                    hint = f"override the guarantee of `{leaf.id}` in this environment to use only GPU models available on the cluster"
                 yield Diagnostic(
                     NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
                     leaf.address,

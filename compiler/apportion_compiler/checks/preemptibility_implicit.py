@@ -65,7 +65,7 @@ def _finding(cls: PriorityClass, consequences: tuple[str, ...], *, is_honoured: 
         (),
         "set `preemptible=False` if this is intended, or `preemptible=True` to let it use idle capacity"
         if is_honoured
-        else "set `preemptible=True`, because no engine of the policy protects its workloads from eviction",
+        else "set `preemptible=True`, because no engine in the policy protects its workloads from eviction",
         # This is what is emitted already: the fix does not affect running workloads.
         ValueEdit(cls.source, ("preemptible",), value=False, applicability=Applicability.SAFE) if is_honoured else None,
     )

@@ -28,7 +28,7 @@ def queue_without_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
         if any(resource.startswith(GPU_MODEL_PREFIX) for resource in amounts):
             amounts.pop(GPU, None)
         guaranteed = ", ".join(amount_text(resource, amount) for resource, amount in sorted(amounts.items()))
-        idle = f", and only other queues can use its guarantee of {guaranteed}" if guaranteed else ""
+        idle = f", and its guarantee of {guaranteed} can be used only by other queues" if guaranteed else ""
         yield Diagnostic(
             QUEUE_WITHOUT_NAMESPACE,
             leaf.address,

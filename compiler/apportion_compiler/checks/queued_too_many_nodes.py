@@ -59,7 +59,7 @@ def _unbounded_request(pool: NodePool, plan: ProvisioningPlan) -> Diagnostic:
     return Diagnostic(
         QUEUED_TOO_MANY_NODES,
         f"node pool {pool.id}",
-        f"one request for `{pool.id}` may require {pool.max_nodes:,} nodes; GKE provisions at most {_BOUND}, all "
+        f"a single request for `{pool.id}` may require {pool.max_nodes:,} nodes; GKE provisions at most {_BOUND}, all "
         "in one zone",
         pool.source,
         (Related(plan.source, f"`{plan.id}` sets no limit per request"),),

@@ -43,5 +43,5 @@ def required_rule_disabled(declarations: Declarations, as_of: date) -> Iterator[
                 f"the waiver of {waiver.code} ({RULES[waiver.code].name}) for {waiver.address} has no effect: the rule "
                 "is required",
                 waiver.source,
-                hint="remove the waiver and fix the findings of the rule",
+                hint="remove the waiver and fix the rule's findings",
             )

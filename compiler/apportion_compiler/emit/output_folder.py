@@ -271,7 +271,7 @@ def _read(parent: int, leaf: str, path: Path, at_most: int | None) -> bytes:
         if at_most is not None:
             return file.read(at_most)
         if status.st_size > _MAX_BYTES:
-            raise LinkedPathError(f"{path} has {status.st_size} bytes; the limit is {_MAX_BYTES}")
+            raise LinkedPathError(f"{path} is {status.st_size} bytes long; the limit is {_MAX_BYTES}")
         return file.read(_MAX_BYTES)
 
 

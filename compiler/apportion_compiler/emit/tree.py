@@ -149,7 +149,7 @@ def _keys(document: bytes | None, member: str, name: str, *, optional: bool = Fa
         raise ValueError(f"{name} is not JSON: {malformed}") from malformed
     entries = loaded.get(member, [] if optional else None) if isinstance(loaded, dict) else None
     if not isinstance(entries, list):
-        raise ValueError(f"{name} has no list `{member}`")
+        raise ValueError(f"{name} has no `{member}` list")
     return tuple(_key(entry, n, member, name) for n, entry in enumerate(entries))
 
 

@@ -121,7 +121,7 @@ def _reason(data: object) -> tuple[str, str]:
         case (name, reason):
             return name, reason
         case _:
-            raise AnswerError("a layer and its reason must be two strings")
+            raise AnswerError("a layer and its reason must both be strings")
 
 
 def _names(data: object, *, at_most: int) -> tuple[str, ...]:

@@ -170,7 +170,9 @@ def _listing_check(readable: ReadablePaths) -> _Check:
             return
         real = realpath("." if path is None else os.fsdecode(path))
         if not readable.may_list(real):
-            raise SandboxViolationError(f"this policy tried to list {_shown(path)}, which is outside its folder")
+            raise SandboxViolationError(
+                f"this policy tried to list {_shown(path)}, which is outside the policy's folder"
+            )
 
     return check
 
@@ -188,8 +190,8 @@ def _why(real: str, path: str, root: str) -> str:
     if is_hidden(real, root):
         return ", which is hidden and therefore not part of the policy"
     if real != os.path.abspath(path):  # noqa: PTH100 - `..` is to be removed by its text.
-        return f", which points to {real}, outside its folder"
-    return ", which is outside its folder"
+        return f", which points to {real}, outside the policy's folder"
+    return ", which is outside the policy's folder"
 
 
 def _shown(path: object) -> str:

@@ -37,7 +37,7 @@ MEMORY_LIMIT = Layer("memory-limit", "using unlimited memory")
 NO_NEW_PRIVILEGES = Layer(
     "no-new-privileges", "gaining privileges through a set-uid program", (*_NOT_THERE, errno.EINVAL)
 )
-FILES = Layer("landlock", "reading outside the directories of the policy and of Python, and writing anywhere")
+FILES = Layer("landlock", "reading files outside the policy's and Python's directories, and writing any files")
 # Denied by the administrator (EPERM, EACCES), exhausted (ENOSPC, EUSERS), or not built in (EINVAL).
 NETWORK_NAMESPACE = Layer(
     "network-namespace",

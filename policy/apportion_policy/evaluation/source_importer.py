@@ -58,7 +58,7 @@ def check_source(data: bytes, file: str, *, source_bytes: int) -> None:
         RefusedSourceError: With the line of the first invalid byte.
     """
     if len(data) > source_bytes:
-        message = f"the file has {len(data)} bytes; the limit is {source_bytes}"
+        message = f"the file is {len(data)} bytes long; the limit is {source_bytes}"
         raise RefusedSourceError(Fault("document-too-large", message, file, hint="split it into modules"))
     if b"\0" in data:
         raise RefusedSourceError(

@@ -66,4 +66,4 @@ def test_plain_kubernetes_requires_a_higher_class() -> None:
     higher = PriorityClass(name="top", value=2000, preemptible=False)
     ((message, hint, _),) = findings((Engine.NATIVE,), URGENT, higher)
     assert message.endswith("non-preemptible, but kube-scheduler preempts such pods for `top` (value 2000)")
-    assert hint == "set `preemptible=True`, because no engine of the policy protects its workloads from eviction"
+    assert hint == "set `preemptible=True`, because no engine in the policy protects its workloads from eviction"

@@ -50,7 +50,7 @@ def test_package_is_imported_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("_bi.py", "teams/_bi.py declares a Queue, but files whose name begins with _ are not collected: rename it"),
+        ("_bi.py", "teams/_bi.py declares a Queue, but files whose names begin with _ are not collected: rename it"),
         ("ml/__init__.py", "teams/ml/__init__.py declares a Queue"),
         ("vision.PY", "teams/vision.PY is not read: rename it to vision.py"),
         ("ml/.vision.py", "teams/ml/.vision.py is not read: rename it to vision.py"),

@@ -43,8 +43,8 @@ def _refuse(table: EngineTable, queue: str, before: str) -> Validation:
     allowed = texts(("",) if table.shared_queue is None else ("", table.shared_queue))
     return {
         "expression": f"{queue}.orValue('') in {allowed} || (request.operation == 'UPDATE' && {before} == {queue})",
-        "messageExpression": f"'namespace ' + {NAMESPACE} + ' does not belong to a queue of the policy; add it to the "
-        "namespaces of a queue'",
+        "messageExpression": f"'namespace ' + {NAMESPACE} + ' does not belong to any queue in the policy; add the "
+        "namespace to a queue'",
         "reason": "Forbidden",
     }
 

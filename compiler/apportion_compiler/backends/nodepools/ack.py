@@ -34,12 +34,12 @@ def ack_script(program: Program, pools: Sequence[AckPool]) -> Artifact:
     """Return the script that creates and updates the pools of a cluster."""
     notes = (
         "Create or update the node pools of a cluster to match the policy. Usage: sh apply.sh (requires aliyun and jq)",
-        "The type and the Lingjun group of a pool cannot be changed after creation and are not updated.",
+        "A pool's type and Lingjun group cannot be changed after creation and are not updated.",
         GENERATED,
     )
     needed = {"CLUSTER_ID": "the id of the cluster"}
     if any(not settings.vswitches for _, settings in pools):
-        needed["VSWITCH_IDS"] = "the vSwitches of the nodes, as a JSON list of ids"
+        needed["VSWITCH_IDS"] = "the vSwitch ids for the nodes, as a JSON list"
     if any(settings.pool_type == "lingjun" for _, settings in pools):
         needed["EFLO_NODE_GROUP"] = "the Lingjun group, as a JSON object with cluster_id and group_id"
     values = [_script_values(program, pool, settings) for pool, settings in pools]

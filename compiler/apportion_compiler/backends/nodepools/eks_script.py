@@ -35,9 +35,9 @@ def eks_script(program: Program, pools: Sequence[EksPool]) -> Artifact:
     managed = [(pool, settings) for pool, settings in pools if settings.managed]
     needed: dict[str, str] = {}
     if any(settings.node_role is None for _, settings in managed):
-        needed["NODE_ROLE_ARN"] = "the IAM role of the nodes"
+        needed["NODE_ROLE_ARN"] = "the IAM role for the nodes"
     if any(not settings.subnets for _, settings in pools):
-        needed["SUBNETS"] = "the subnets of the nodes, separated by commas"
+        needed["SUBNETS"] = "the subnets for the nodes, separated by commas"
     if len(managed) < len(pools):
         needed["LAUNCH_DATA"] = (
             "additional launch template fields for self-managed nodes, such as ImageId and UserData, as a JSON object"
@@ -45,7 +45,7 @@ def eks_script(program: Program, pools: Sequence[EksPool]) -> Artifact:
     notes = (
         "Create or update the node groups of a cluster to match the policy. Usage: sh apply.sh (requires aws and jq)",
         (
-            "The instance type, image type, capacity type and subnets of a managed group cannot be changed after creation "
+            "A managed group's instance type, image type, capacity type and subnets cannot be changed after creation "
             "and are not updated."
         ),
         GENERATED,

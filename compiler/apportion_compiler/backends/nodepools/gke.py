@@ -29,7 +29,7 @@ _AFFINITY = {"none": "NO_RESERVATION", "any": "ANY_RESERVATION", "specific": "SP
 _RESERVATION_KEY = "compute.googleapis.com/reservation-name"
 _DRIVER = {"default": "DEFAULT", "latest": "LATEST", "disabled": "INSTALLATION_DISABLED"}
 _FIXED_AT_CREATION = (
-    "The machine type, accelerators, spot setting, reservation affinity and placement of a pool cannot be changed after "
+    "A pool's machine type, accelerators, spot setting, reservation affinity and placement cannot be changed after "
     "creation: to change one of them, declare a pool with a new id and move the workloads."
 )
 

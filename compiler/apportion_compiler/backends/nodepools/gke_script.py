@@ -44,7 +44,7 @@ def gke_script(program: Program, pools: Sequence[GkePool]) -> Artifact:
     notes = (
         "Create or update the node pools of a cluster to match the policy. Usage: sh apply.sh",
         (
-            "The machine type, accelerators, spot setting, reservation affinity and placement of a pool cannot be changed "
+            "A pool's machine type, accelerators, spot setting, reservation affinity and placement cannot be changed "
             "after creation and are not updated."
         ),
         GENERATED,

@@ -79,8 +79,8 @@ def _outside(context: WorkloadContext, workload: Workload) -> Iterator[Verdict]:
         if queue not in open_queues:
             yield workload.rejected(
                 field, "Forbidden",
-                f"namespace {workload.namespace} does not belong to a queue of the policy, so its workloads must not reference {queue}",
-                "create the workload in a namespace of the queue",
+                f"namespace {workload.namespace} does not belong to any queue in the policy, so its workloads must not reference {queue}",
+                "create the workload in one of the queue's namespaces",
             )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def _queues(
             yield workload.rejected(
                 field, "Forbidden",
                 f"it references {queue}; workloads in namespace {workload.namespace} must use {' or '.join(allowed)}",
-                f"use {' or '.join(allowed)}" + (f", or create it in a namespace of {queue}" if queue in known else ""),
+                f"use {' or '.join(allowed)}" + (f", or create the workload in a namespace of {queue}" if queue in known else ""),
             )  # fmt: skip
     traits = TRAITS[context.engine]
     if (

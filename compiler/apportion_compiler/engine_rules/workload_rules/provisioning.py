@@ -47,7 +47,7 @@ def _requests(context: WorkloadContext) -> Iterator[Verdict]:
         sets = items(manifest, "spec", "podSets")
         if len(sets) > 1:
             yield _pending(
-                index, "spec.podSets", "TooMany", f"{QUEUED_PROVISIONING_GKE} supports one pod set, but there are {len(sets)}",
+                index, "spec.podSets", "TooMany", f"{QUEUED_PROVISIONING_GKE} supports only one pod set, but the request has {len(sets)}",
                 "use a single pod set with the requests of the largest pod, and set its count to the total number of pods",
             )  # fmt: skip
         yield from _run_duration(index, manifest)

@@ -76,7 +76,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "nvidia.com/gpu, the sum over all models",
-        "guarantees and limits do not distinguish models",
+        "guarantees and limits do not distinguish between GPU models",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("nvidia.com/gpu, the sum over all models", ""),
     Feature.EXTENDED_RESOURCES: Native(f"{_NODE}.min and max, by resource name"),
@@ -87,7 +87,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove `gpu_sharing`, or limit the fractional resource with `extended`",
     ),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "quotas have no per-user limits", "remove `users`, or declare a queue for each user"
+        "AP503", "quotas do not support per-user limits", "remove `users`, or declare a queue for each user"
     ),
     Feature.PRIORITY_CLASSES: Lowered(
         "PriorityClass",
@@ -164,7 +164,7 @@ def _too_long(program: Program) -> Iterator[Refusal]:
             program.source,
             f"a tree of {len(program.queues)} queues: the object is {size / 2**20:.1f} MiB, but etcd accepts at most "
             f"{_MAX_BYTES / 2**20:g} MiB unless --max-request-bytes is raised",
-            "remove queues without guarantees and limits, or split them across clusters",
+            "remove queues that have neither guarantees nor limits, or split the tree across clusters",
             bound_is_a_setting=True,
         )
 

@@ -73,7 +73,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.GPU_SHARING: Lowered("chart value global.gpuSharing, and an admission policy for each namespace", ""),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "queues have no per-user limits", "remove `users`, or declare a queue for each user"
+        "AP503", "queues do not support per-user limits", "remove `users`, or declare a queue for each user"
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(

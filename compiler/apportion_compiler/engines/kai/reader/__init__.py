@@ -235,7 +235,10 @@ def _uncounted(partition: str, partitions: Mapping[str, str | None], queue: Queu
         return
     if partition == _DEFAULT:
         if any(amount_of(queue, GPU, field).amount not in (0, UNLIMITED) for field in ("quota", "limit")):
-            yield Note(str(queue), "its GPUs have no model, but the policy counts GPUs by model: dropped")
+            yield Note(
+                str(queue),
+                "its GPU amounts are dropped: they do not specify a model, but the policy counts GPUs by model",
+            )
         return
     for resource in (CPU, MEMORY):
         if not is_unlimited(queue, resource) and queue.resource(resource) != QueueResource():

@@ -64,7 +64,7 @@ def weight_of(queue: Queue, resource: str) -> Number:
         return Number(0, f"{path} is {number}, which is negative: imported as 0")
     scaled = number * _SCALE
     if scaled != int(scaled):
-        return Number(max(1, round(scaled)), f"{path} is {number}, which has more than three decimals: rounded")
+        return Number(max(1, round(scaled)), f"{path} is {number}, which has more than three decimal places: rounded")
     return Number(min(int(scaled), MAX_AMOUNT))
 
 

@@ -79,7 +79,7 @@ def _settings(shard: SchedulingShard, notes: list[Note]) -> dict[str, Any]:
         exact = Decimal(repr(shard.k_value)) * 1000
         if exact != int(exact):
             notes.append(
-                Note(str(shard), f"spec.kValue is {shard.k_value}, which has more than three decimals: rounded")
+                Note(str(shard), f"spec.kValue is {shard.k_value}, which has more than three decimal places: rounded")
             )
         found["k_value"] = weight_text(round(exact))
     for ours, theirs, duration in (

@@ -59,7 +59,7 @@ def _submission(context: WorkloadContext) -> Iterator[Verdict]:
                 written = "" if mode else ", which is the default"
                 yield workload.pending(
                     "spec.submissionMode", "NotSupported",
-                    f"KAI-Scheduler does not support RayJob with K8sJobMode{written}: no cluster is created",
+                    f"KAI-Scheduler does not support RayJob with K8sJobMode{written}: no RayCluster is created in this mode",
                     "set submissionMode to HTTPMode or SidecarMode",
                 )  # fmt: skip
 

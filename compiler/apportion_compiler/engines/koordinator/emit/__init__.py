@@ -42,8 +42,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.LIMIT_OVER_NAMESPACES: Native("ElasticQuota spec.max, across all of its namespaces"),
     Feature.LENDING_LIMIT: Lowered(
-        "ElasticQuota label quota.scheduling.koordinator.sh/allow-lent-resource, if the queue lends either all or "
-        "nothing",
+        "ElasticQuota label quota.scheduling.koordinator.sh/allow-lent-resource, for a queue that lends all or nothing",
         "when another queue's share of the surplus shrinks, its running pods use the reserve for up to two minutes, until "
         "they are revoked",
     ),
@@ -82,7 +81,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove `gpu_sharing`, and share GPUs with time slicing or MIG on the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "quotas have no per-user limits", "remove `users`, or declare a queue for each user"
+        "AP503", "quotas do not support per-user limits", "remove `users`, or declare a queue for each user"
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(

@@ -36,7 +36,7 @@ def _lending(program: Program) -> Iterator[Refusal]:
             yield _of_queue(
                 "AP501",
                 queue,
-                "lending-limit: a quota lends either all or none of its idle capacity, and this quota lends all of it",
+                "lending-limit: a quota lends all of its idle capacity or none, and this quota lends all of it",
                 "set `lending_limit` to 0 for every resource, or remove it",
             )
 

@@ -44,7 +44,10 @@ def _shared_weight(quota: Quota) -> Iterator[Verdict]:
         return
     if not isinstance(listed, dict):
         yield quota.rejected(
-            field, "Invalid", "the value is not a JSON object of amounts", 'use a JSON object such as {"cpu":"1"}'
+            field,
+            "Invalid",
+            "the value is not a JSON object that maps resource names to quantities",
+            'use a JSON object such as {"cpu":"1"}',
         )
         return
     amounts = read_amounts(quota.index or 0, listed, field, signed=True)

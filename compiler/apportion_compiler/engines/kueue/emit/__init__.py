@@ -53,7 +53,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.WEIGHT_PER_RESOURCE: Lowered(
         "spec.fairSharing.weight, one weight for all resources: the weight for GPUs, or for CPU if the policy does not "
         "count GPUs",
-        "the surplus of every resource is divided by this weight",
+        "this weight determines the share of every surplus resource",
     ),
     Feature.QUEUE_PRIORITY: Unsupported(
         "AP508",
@@ -93,7 +93,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove `gpu_sharing`, and share GPUs with time slicing or MIG on the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "queues have no per-user limits", "remove `users`, or declare a queue for each user"
+        "AP503", "queues do not support per-user limits", "remove `users`, or declare a queue for each user"
     ),
     Feature.PRIORITY_CLASSES: Native("WorkloadPriorityClass value, and PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(

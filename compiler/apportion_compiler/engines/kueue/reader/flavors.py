@@ -52,7 +52,7 @@ ORDINARY = "ordinary"
 class FlavorFacts:
     """The pools of a flavor, each with its GPU model.
 
-    `counted` is the model that its quotas count; None if they do not distinguish models.
+    `counted` is the model that its quotas count; None if they do not distinguish between GPU models.
     """
 
     pools: tuple[tuple[str, str | None], ...]

@@ -43,7 +43,9 @@ def check_notes(manifests: Sequence[Manifest], plans: Mapping[str, PlanRecord], 
         if check.controller != PROVISIONING_CONTROLLER:
             yield Note(str(check), "a policy cannot declare an admission check with this controller")
         elif check.name not in plans or check.name not in used:
-            yield Note(str(check), "is dropped: declare a provisioning plan, and set it on the pools of its flavors")
+            yield Note(
+                str(check), "is dropped: declare a provisioning plan, and set it on the pools that its flavors use"
+            )
 
 
 def _plan(name: str, config: ProvisioningRequestConfig) -> PlanRecord:

@@ -87,7 +87,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove the minimum runtime, or install KAI on the cluster",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
-        "requests.nvidia.com/gpu, the sum over all models", "limits do not distinguish models"
+        "requests.nvidia.com/gpu, the sum over all models", "limits do not distinguish between GPU models"
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("requests.nvidia.com/gpu, the sum over all models", ""),
     Feature.EXTENDED_RESOURCES: Native("ResourceQuota spec.hard requests.<resource>"),
@@ -97,7 +97,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove `gpu_sharing`, and share GPUs with time slicing or MIG on the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "ResourceQuotas have no per-user limits", "remove `users` on this cluster"
+        "AP503", "ResourceQuotas do not support per-user limits", "remove `users` on this cluster"
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(

@@ -92,7 +92,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove `gpu_sharing` on this cluster, or run workloads that share GPUs on a cluster with KAI",
     ),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "queues have no per-user limits", "remove `users`, or declare a queue for each user"
+        "AP503", "queues do not support per-user limits", "remove `users`, or declare a queue for each user"
     ),
     Feature.PRIORITY_CLASSES: Lowered(
         "PriorityClass",

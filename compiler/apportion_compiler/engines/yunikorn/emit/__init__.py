@@ -40,7 +40,7 @@ _NO_WEIGHT = Unsupported(
 )
 _NO_RUNTIME = Unsupported(
     "AP509",
-    "the preemption.delay property counts from the creation of the requesting pod, regardless of its victims' runtime",
+    "the preemption.delay property starts when the requesting pod is created, no matter how long the victims have been running",
     "remove the minimum runtime on this cluster",
 )
 
@@ -65,7 +65,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.RECLAIM_MIN_RUNTIME: _NO_RUNTIME,
     Feature.GPU_MODEL_QUOTA: Lowered(
         "nvidia.com/gpu, the sum over all models",
-        "guarantees and limits do not distinguish models, because YuniKorn on Kubernetes supports only one node partition",
+        "guarantees and limits do not distinguish between GPU models, because YuniKorn on Kubernetes supports only one node partition",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("nvidia.com/gpu, the sum over all models", ""),
     Feature.EXTENDED_RESOURCES: Native("queues.yaml queues[].resources, by resource name"),

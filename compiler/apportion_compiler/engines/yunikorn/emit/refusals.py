@@ -45,7 +45,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
             f"cluster {program.environment}/{program.cluster}",
             program.source,
             f"a tree of {len(program.queues)} queues: the configuration is too large for a ConfigMap",
-            "remove queues without guarantees and limits, or split them across clusters",
+            "remove queues that have neither guarantees nor limits, or split the tree across clusters",
         )
 
 
