@@ -192,7 +192,10 @@ def _show_pods(
     rejected = scheduling.rejections.gangs.active()
     excluded = {**objects.unbound.unsupported(objects.volumes, scheduling.scheduler, rejected, sharing_fault, bound)}
     for key, one in ungrouped.items():
-        if key in objects.pods and objects.pods[key]["metadata"]["uid"] == one.uid:
+        pod = objects.pods.get(key)
+        # A bound pod uses its devices until it is deleted, also if garbage collection deletes its group first.
+        is_bound = key in bound or (pod is not None and bool(pod["spec"].get("nodeName")))
+        if pod is not None and pod["metadata"]["uid"] == one.uid and not is_bound:
             excluded[key] = one.why
     for key, why in excluded.items():
         if _is_of_shard(cluster, engine, objects.pods[key]):

@@ -163,9 +163,10 @@ class PodReader:
             return None
         if name in self._groups:
             return name
-        # The pod groups of other shards are not read.
-        if self._engine.is_of_pool(pod.labels):
-            message = f"pod group `{name}` does not exist; the pod is not scheduled"
+        # The pod groups of other shards are not read, and garbage collection may delete a group before its last pods.
+        if self._engine.is_of_pool(pod.labels) and pod.metadata.get("deletionTimestamp") is None:
+            effect = "counts only on its node, not in a queue" if pod.spec.get("nodeName") else "is not scheduled"
+            message = f"pod group `{name}` does not exist; the pod {effect}"
             hint = "include the pod groups: kubectl get podgroups.scheduling.run.ai -A -o json"
             place = pod.place.at("metadata", "annotations", POD_GROUP_ANNOTATION)
             self._faults.append(Fault(UNKNOWN_GROUP, pod.address, message, hint, place))

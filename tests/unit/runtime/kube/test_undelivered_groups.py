@@ -47,6 +47,26 @@ def test_pods_of_a_group_that_does_not_exist_are_grouped_by_their_owner() -> Non
     assert [name for kind, _, name in cluster.held if kind == POD_GROUP] == ["pg-gang-uid-owner"]
 
 
+def test_running_pod_whose_owner_and_group_were_deleted_first_keeps_its_devices() -> None:
+    running, waiting = _member(0), _member(1)
+    running["spec"]["nodeName"], running["status"]["phase"] = "n1", "Running"
+    cluster = Memory(node("n1", 1), TRAIN, TEAM, running, waiting, pod("next", "team", 1))
+    result = run_cycle(cluster, NOW)
+    assert cluster.node_of("next") is None
+    assert "gang-0" not in cluster.told
+    assert "failed to find ReplicaSet: <team/gang>" in cluster.told["gang-1"]
+    (fault,) = result.faults
+    assert fault.message == "pod group `gang` does not exist; the pod counts only on its node, not in a queue"
+    # Garbage collection has reached the pod: its group is not missed.
+    cluster.held["Pod", "team", "gang-0"] = {
+        **running,
+        "metadata": {**running["metadata"], "deletionTimestamp": "2025-11-21T07:00:00Z"},
+    }
+    result = run_cycle(cluster, NOW + 1)
+    assert result.faults == ()
+    assert cluster.node_of("next") is None
+
+
 def test_what_is_stored_is_read_from_the_api_server() -> None:
     server = ApiServer()
     with running(server) as connection:
