@@ -260,8 +260,8 @@ def _deletions(reports: Sequence[TargetReport], width: int, *, check: bool) -> l
     undeclared = [(r, r.change.undeclared_deletions) for r in reports if check and r.change.undeclared_deletions]
     for title, found in (
         ("to delete from the cluster (prune.json):", pruned),
-        ("kept on the cluster with all contents; delete manually:", retained),
-        ("in prune.json, but not removed by this change; restore the file:", undeclared),
+        ("kept on the cluster with all their contents; delete manually:", retained),
+        ("listed in prune.json, although this change does not remove them; restore the file:", undeclared),
     ):
         if found:
             lines.append(title)

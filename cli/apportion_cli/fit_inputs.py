@@ -76,5 +76,5 @@ def model_of(engine: str) -> Model:
 
     model = next((model for model in MODELS if model.name == engine), None)
     if model is None:
-        raise PreconditionError(f"the cluster runs {engine}, which fit does not support")
+        raise PreconditionError(f"the cluster runs {engine}, which the `fit` command does not support")
     return model

@@ -101,7 +101,7 @@ def _evaluated(
     has_work = any(shape_of(placed.manifest) is not None for placed in beside)
     if len(trees) > 1 and has_work:
         raise click.UsageError(
-            f"workloads are checked against one cluster, but there are rendered trees of more than one; choose one: {', '.join(trees)}"
+            f"workloads are checked against one cluster, but the rendered trees belong to more than one; choose one: {', '.join(trees)}"
         )
     existing = [placed.manifest for objects in trees.values() for placed in objects] if len(trees) == 1 else []
     yield from check_manifests(beside, engines, existing=existing)

@@ -41,7 +41,7 @@ def parse_seconds(text: str) -> float:
     try:
         seconds = float(number) * _UNITS[text[len(number) :]]
     except (ValueError, KeyError):
-        raise ValueError(f"`{text}` is not a time such as 30s or 2m") from None
+        raise ValueError(f"`{text}` is not a duration such as 30s or 2m") from None
     if not _LEAST_TIME_S <= seconds <= _MOST_TIME_S:
         raise ValueError(f"a time limit must be between 0.1s and 24h, not `{text}`")
     return seconds

@@ -148,7 +148,7 @@ class Outcome:
         if not found:
             most = "" if gpus == math.inf else f" that requests at most {devices(gpus)} GPUs"
             raise AssertionError(
-                f"the load has no workload{'' if queue is None else f' in queue {queue}'}{most}, so the assertion is vacuous"
+                f"the load contains no workload{'' if queue is None else f' in queue {queue}'}{most}, so the assertion is vacuous"
             )
         return found
 

@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         POLICIES,
         metavar="FOLDER",
-        help="simulate the policies of this directory instead of those in pytest's root directory, with the same relative paths",
+        help="simulate the policies in this directory instead of those at the same relative paths in pytest's root directory",
     )
     group.addoption(
         ALLOW_MISSING_LAYERS,

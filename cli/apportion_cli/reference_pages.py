@@ -40,7 +40,7 @@ def _diagnostics() -> str:
     lines = [
         "# Diagnostics",
         "",
-        "Every finding has a permanent code. `apportion explain CODE` prints the page of a rule.",
+        "Every finding has a permanent code. `apportion explain CODE` prints a rule's page.",
         'A policy can set the severity of a rule (`Rules(severity={"AP204": "off"})`), unless the rule is required.',
         "",
     ]

@@ -44,8 +44,8 @@ def refuse_policy_options(source: str, *, env: str | None, cluster: str | None) 
     for option, value in (("--env", env), ("--cluster", cluster)):
         if value is not None:
             raise click.UsageError(
-                f"{option} {value} selects a cluster of a policy, but {source} is a rendered tree: "
-                "pass the policy, or the tree of that cluster"
+                f"{option} {value} selects a cluster in a policy, but {source} is a rendered tree: "
+                "pass the policy, or that cluster's tree"
             )
     clusters = clusters_below(source)
     if len(clusters) > 1:

@@ -73,7 +73,7 @@ def _objects_once(paths: Sequence[str]) -> list[Mapping[str, object]]:
                 f"{path} contains {what} twice, with different contents"
                 if file == path
                 else f"{file} and {path} contain different versions of {what}",
-                hint="export all objects of the cluster with a single `kubectl get … -A -o json`",
+                hint="export all of the cluster's objects with a single `kubectl get … -A -o json`",
             )
     return [made for made, _ in found.values()]
 

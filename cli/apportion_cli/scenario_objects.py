@@ -92,7 +92,7 @@ def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: s
     if shard is None and len(names) > 1:
         raise PreconditionError(
             f"{source}: the cluster has the shards {listed}, and a simulation covers only one",
-            hint="pass --shard; a shard has the queues of its GPU model, such as vision-h100",
+            hint="pass --shard; each shard has the queues for its GPU model, such as vision-h100",
         )
     return of_shard(objects, shard or next(iter(names), None))
 

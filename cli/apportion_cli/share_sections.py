@@ -67,7 +67,7 @@ def share_section(checked: CheckResult, graph: PolicyGraph, cluster: str, queue:
         if explained is not None:
             found.append(explained)
     if not found and not notes:
-        notes.append("Fair shares are not computed: the cluster's node pools do not declare their number of GPUs.")
+        notes.append("Fair shares are not computed: the cluster's node pools do not declare how many GPUs they have.")
     if found and engine_note(engine):
         notes.append(engine_note(engine))
     return ShareSection(cluster, tuple(found), tuple(notes))
@@ -110,7 +110,7 @@ def share_hint(policy: Policy) -> Sequence[str]:
     others = [each.name for each in environments[1:]]
     instead = f" (or {', '.join(others[:3])})" if others else ""
     return wrap(
-        f"The fair share of the queue depends on the cluster: add `--env {first.name}{cluster}`{instead} to see how it is computed.",
+        f"The queue's fair share depends on the cluster: add `--env {first.name}{cluster}`{instead} to see how it is computed.",
         80,
         break_long_words=False,
         break_on_hyphens=False,

@@ -225,7 +225,7 @@ class LockedError(PreconditionError):
 
 def _automation() -> Any:
     if shutil.which("pulumi") is None:
-        raise PreconditionError("`pulumi` is not on PATH, and this command requires it", hint=f"install it: {_INSTALL}")
+        raise PreconditionError("this command requires `pulumi`, which is not on PATH", hint=f"install it: {_INSTALL}")
     try:
         import pulumi.automation
         import pulumi_kubernetes  # noqa: F401 - the stack's program needs it.
@@ -280,7 +280,7 @@ def _said() -> Iterator[None]:
             hint="wait for the other update to finish; if none is running, pass --unlock",
         ) from None
     except InvalidVersionError as old:
-        raise PreconditionError(str(old), hint=f"install a newer one: {_INSTALL}") from None
+        raise PreconditionError(str(old), hint=f"install a newer version: {_INSTALL}") from None
     except CommandError as failed:
         output = str(failed)
         if missing := _MISSING_PLUGIN.search(output):

@@ -171,7 +171,7 @@ class TraceInput:
         option = next((option for option, value in given.items() if value is not None), None)
         if option is not None:
             raise PreconditionError(
-                f"{option} applies to the nodes of a trace, but {', '.join(self.files)} has none",
+                f"{option} applies to the nodes in a trace, but {', '.join(self.files)} contains none",
                 hint=f"omit {option}, and set the number of nodes in the scenario",
             )
 
@@ -226,7 +226,7 @@ def trace_options(command: Decorated) -> Decorated:
             return command(*args, trace=None, **options)
         if trace_inflate is not None and trace_load is not None:
             raise click.UsageError(
-                "--trace-inflate fills the cluster job by job, --trace-load over time; pass only one of them"
+                "--trace-inflate fills the cluster job by job, and --trace-load fills it over time; pass only one of them"
             )
         form, files = format_and_files(trace)
         if trace_models and not FORMATS[form].has_gpu_types:
@@ -299,13 +299,13 @@ _OPTIONS = (
         "--trace-seed",
         type=int,
         metavar="N",
-        help="Seed for the choice of nodes, and with --trace-inflate for the order of jobs.",
+        help="Random seed for choosing nodes and, with --trace-inflate, for ordering jobs.",
     ),
     click.option(
         "--trace-until",
         callback=_duration,
         metavar="DURATION",
-        help="Stop after this time, such as 2d, even if jobs are running.",
+        help="Stop after this time, such as 2d, even if jobs are still running.",
     ),
     click.option(
         "--trace-queue",
@@ -313,7 +313,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="NAME=QUEUE",
-        help="Queue for a QoS class, account, role, user, virtual cluster or queue of the trace; may be repeated.",
+        help="Queue for a QoS class, account, role, user, virtual cluster or queue in the trace; may be repeated.",
     ),
     click.option(
         "--trace-priority",
@@ -321,7 +321,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="NAME=CLASS",
-        help="Priority class for a QoS, role, user, virtual cluster or class of the trace; may be repeated.",
+        help="Priority class for a QoS, role, user, virtual cluster or class in the trace; may be repeated.",
     ),
     click.option(
         "--trace-gpu-model",
@@ -329,7 +329,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="TYPE=MODEL",
-        help="GPU model of the nodes for a GPU type of the trace; may be repeated. Other types accept any GPU.",
+        help="GPU model of the nodes for a GPU type in the trace; may be repeated. Other types accept any GPU.",
     ),
     click.option("--trace-skip-faults", is_flag=True, help="Skip invalid rows, each with a warning."),
 )

@@ -95,7 +95,7 @@ _VERBOSE = click.option(
     is_flag=True,
     expose_value=False,
     callback=_verbose,
-    help="List the files read and show the output of the policy.",
+    help="List the files that were read, and show the policy's own output.",
 )
 _COLOR = click.option(
     "--color/--no-color",

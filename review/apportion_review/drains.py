@@ -9,7 +9,7 @@ from apportion_api.counted_nouns import agreeing, counted
 from apportion_review.fates.records import EngineFates, Fate
 from apportion_review.policy_side import PolicySide
 
-_KEPT = {Fate.STUCK: "that cannot be evicted", Fate.UNKNOWN: "whose outcome is unknown"}
+_KEPT = {Fate.STUCK: "that cannot be evicted", Fate.UNKNOWN: "that may be evicted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +75,5 @@ def _of_deleted_queues(fates: EngineFates | None, deleted: Mapping[str, str]) ->
                 continue
             wait = f"wait until its {agreeing(n, 'running workload finishes', f'{n} running workloads finish')}"
         if successor:
-            wait += f", or add `{successor}` in an earlier change, so that work can be submitted to it in the meantime"
+            wait += f", or first add `{successor}` in a separate change, so that work can be submitted to it before this change is applied"
         yield Drain(queue, f"`{queue}`, which is deleted: {wait}", is_deleted=True)

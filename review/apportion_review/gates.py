@@ -133,7 +133,7 @@ def _harm(
     if fail_on is not FailOn.DESTRUCTIVE and approvals:
         harm.append(f"{counted(len(approvals), 'owner')} affected")
     if fail_on is FailOn.UNKNOWN and unknown:
-        harm.append(f"outcomes unknown on {clusters_text(unknown)}")
+        harm.append(f"effects unknown on {clusters_text(unknown)}")
     if diff.objects is None:
         harm.append("objects are not compared")
     return Gate("--fail-on", fail_on.value, ", ".join(harm) or "none", bool(harm))

@@ -12,7 +12,7 @@ from apportion_runtime.sim.report.summary import percentile, upwards
 
 _GPU_HOUR = 3_600_000
 _ASSUMPTION = (
-    "The simulation assumes that nodes do not change and jobs run for the duration in the load; an evicted job restarts from the beginning unless the "
+    "The simulation assumes that nodes do not change and jobs run for the duration given in the load; an evicted job restarts from the beginning unless the "
     "load specifies checkpoints."
 )
 

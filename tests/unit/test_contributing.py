@@ -148,7 +148,7 @@ def test_commands_work_with_a_minimal_engine(copy: Path) -> None:
     assert "prod/main runs plenum, which cannot be simulated; choose one of " in refused.stderr
     unfit = _apportion(copy, "fit", POLICY, "-f", "rendered/job.yaml")
     assert (unfit.returncode, unfit.stdout) == (3, "")
-    assert "the cluster runs plenum, which fit does not support" in unfit.stderr
+    assert "the cluster runs plenum, which the `fit` command does not support" in unfit.stderr
     running = {**pod, "apiVersion": "v1", "kind": "Pod", "spec": {**pod["spec"], "nodeName": "gpu-1"}}
     running["metadata"] = {**pod["metadata"], "name": "train", "namespace": "research"}
     (copy / "snapshot.yaml").write_text(yaml.safe_dump({**running, "status": {"phase": "Running"}}), encoding="utf-8")

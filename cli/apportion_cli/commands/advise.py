@@ -64,14 +64,14 @@ class SearchOptions:
 @click.option("--scenario", metavar="FILE", help="Scenario file with the nodes and workloads to simulate.")
 @trace_options
 @click.option(
-    "--keep", "kept", multiple=True, metavar="QUEUE", help="Do not change the quotas of this queue; may be repeated."
+    "--keep", "kept", multiple=True, metavar="QUEUE", help="Do not change this queue's quotas; may be repeated."
 )
 @click.option(
     "--pool",
     "pools",
     multiple=True,
     metavar="POOL",
-    help="Also search the size of this node pool, if no quotas meet the goals; may be repeated.",
+    help="If no quotas meet the goals, also vary the size of this node pool; may be repeated.",
 )
 @click.option("--shard", metavar="NAME", help="SchedulingShard to use; required if the cluster has more than one.")
 @click.option(
@@ -88,7 +88,7 @@ class SearchOptions:
     metavar="N",
     help="Number of simulations to run in parallel (default: the number of processors).",
 )
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the search.")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Random seed for the search.")
 @output_option("text", "json", "patch")
 @json_option
 @reading_options
@@ -132,7 +132,7 @@ def advise(
     if scenario is None and trace is None:
         raise click.UsageError("pass --scenario FILE or --trace FORMAT:FILE")
     if scenario is not None and Path(scenario).exists() and not Path(scenario).is_file():
-        raise click.UsageError(f"--scenario {scenario} must be a regular file, because every simulation reads it")
+        raise click.UsageError(f"--scenario {scenario} must be a regular file, because it is read once per simulation")
     wanted = _goals(goals)
     console = current()
     inputs = read_policy(policy, limits(time_limit, memory_limit))
@@ -181,7 +181,7 @@ def _pools(graph: PolicyGraph, scope: Scope, names: Sequence[str]) -> tuple[Node
             known = ", ".join(sorted(pools)) or "none"
             raise click.BadParameter(f"the cluster has no node pool {name}; it has {known}", param_hint="--pool")
         if not gpus_of_node(pools[name]):
-            raise click.BadParameter(f"the nodes of {name} have no GPUs", param_hint="--pool")
+            raise click.BadParameter(f"the nodes in {name} have no GPUs", param_hint="--pool")
     return tuple(pools[name] for name in dict.fromkeys(names))
 
 

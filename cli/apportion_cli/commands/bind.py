@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 @click.option(
     "--priority-class",
     metavar="NAME",
-    help="Priority class of the workload; the queue must allow it (default: one of the allowed classes).",
+    help="Priority class of the workload; must be allowed by the queue (default: one of the allowed classes).",
 )
 @click.option(
     "--secret",
@@ -75,7 +75,11 @@ if TYPE_CHECKING:
     help="Environment variable from an existing Secret; may be repeated.",
 )
 @click.option("--schedule", metavar="CRON", help="Schedule of a CronJob (default: 0 2 * * *).")
-@click.option("--provisioning", metavar="PLAN", help="Provisioning plan in the policy, to request all nodes at once.")
+@click.option(
+    "--provisioning",
+    metavar="PLAN",
+    help="Name of the policy's provisioning plan to use when requesting all nodes at once.",
+)
 @output_option("yaml", "json")
 @fail_on_option
 @as_of_option
@@ -124,7 +128,7 @@ def bind(
             "specify what to bind: --kind Job for a template, or --from FILE for an existing manifest"
         )
     if file is not None and any(value is not None for value in made):
-        raise click.UsageError("--from binds an existing workload: omit name, image, sizes, schedule and command")
+        raise click.UsageError("--from uses an existing workload: omit its name, image, sizes, schedule and command")
     from apportion_compiler.bindings.options import Options, parse_schedule, parse_secret
     from apportion_policy.quantity import parse_cpu, parse_gpu, parse_memory
 

@@ -21,7 +21,7 @@ from apportion_cli.verbosity import console_options
     "--write",
     type=click.Path(),
     metavar="FILE",
-    help="Add or replace the generated block in this file and keep other lines.",
+    help="Add or replace the generated block in this file, leaving other lines unchanged.",
 )
 @click.option(
     "--check",

@@ -45,14 +45,14 @@ TARGETS = (*(engine.value for engine in Engine), "node-pools")
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("rendered"),
     show_default=True,
-    help="Directory to write the rendered trees to.",
+    help="Directory to write the rendered manifests to.",
 )
-@click.option("--check", is_flag=True, help="Write nothing; exit with 10 if the rendered trees are out of date.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 10 if the rendered manifests are out of date.")
 @click.option(
     "--base",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIRECTORY",
-    help="Rendered trees of the base revision; prune.json lists only objects found there.",
+    help="Directory of manifests rendered from the base revision; prune.json lists only objects found in it.",
 )
 @click.option(
     "--strict-fidelity", is_flag=True, help="Fail, and write nothing, if a target only approximates the policy."

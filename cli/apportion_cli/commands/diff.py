@@ -36,7 +36,7 @@ _WIDTH = 100
     default=".",
     envvar=variable("policy"),
     type=click.Path(),
-    help="Path of the policy in a revision, and in the work tree if HEAD is omitted.",
+    help="Path to the policy within a revision, and within the work tree if HEAD is omitted.",
 )
 @output_option("text", "json", "markdown")
 @json_option
@@ -48,7 +48,9 @@ _WIDTH = 100
     help="Date on which BASE is evaluated (default: same as --as-of).",
 )
 @click.option(
-    "--cluster", metavar="ENV/NAME", help="Cluster of a rendered tree or an export; required if there is more than one."
+    "--cluster",
+    metavar="ENV/NAME",
+    help="Cluster to compare with a rendered tree or an export; required if there is more than one.",
 )
 @limit_options
 @console_options
@@ -90,7 +92,7 @@ def diff(
             "--cluster requires a rendered tree or an export: two policies are compared on every cluster"
         )
     if base_as_of is not None and of_objects:
-        raise click.UsageError("--base-as-of requires two policies: rendered objects are compiled for a fixed date")
+        raise click.UsageError("--base-as-of requires two policies: rendered objects were compiled for a fixed date")
     try:
         if of_objects:
             report = compare_objects(base, head or None, policy, cluster=cluster, within=within, as_of=as_of)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "exports",
     multiple=True,
     metavar="FILE",
-    help="Objects of a cluster managed by Argo CD or Flux (kubectl get … -A -o json --show-managed-fields).",
+    help="Objects exported from a cluster managed by Argo CD or Flux (kubectl get … -A -o json --show-managed-fields).",
 )
 @click.option(
     "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="Policy to compare with --export."

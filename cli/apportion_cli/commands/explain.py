@@ -42,7 +42,9 @@ _CODE = re.compile(r"AP\d{3}")
     help="Cluster snapshot, in a format that `simulate --cycle` accepts; may be repeated.",
 )
 @click.option(
-    "--peer", metavar="QUEUE", help="Sibling to compare the fair share with (default: the one with the largest share)."
+    "--peer",
+    metavar="QUEUE",
+    help="Sibling whose fair share to compare with (default: the one with the largest share).",
 )
 @moment
 @shard_option
@@ -84,7 +86,7 @@ def explain(
 
     console = current()
     if peer is not None and (env is None or snapshots):
-        raise click.UsageError("--peer requires a queue of a policy and --env")
+        raise click.UsageError("--peer requires --env and a queue in a policy")
     match subject:
         case ("job" | "queue" as kind, name) if snapshots:
             from apportion_cli.cluster_explanations import explain_in_cluster

@@ -60,13 +60,13 @@ class FitRequest:
     "snapshots",
     multiple=True,
     metavar="FILE",
-    help="Objects of the cluster, as `kubectl get … -A -o json` prints them; may be repeated.",
+    help="Objects exported from the cluster with `kubectl get … -A -o json`; may be repeated.",
 )
 @click.option(
     "--now",
     callback=parsed_moment,
     metavar="TIME",
-    help="Time of the submission, such as 2026-11-21T08:00:00Z (default: the latest timestamp in the snapshot).",
+    help="Submission time, such as 2026-11-21T08:00:00Z (default: the latest timestamp in the snapshot).",
 )
 @workload_shard_option
 @output_option("text", "json")

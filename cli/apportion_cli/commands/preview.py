@@ -45,7 +45,7 @@ def snapshot_options(command: click.decorators.FC) -> click.decorators.FC:
             "snapshots",
             multiple=True,
             metavar="FILE",
-            help="Objects of the clusters (kubectl get pods,… -A -o json); queues in use are not deleted.",
+            help="Objects exported from the clusters (kubectl get pods,… -A -o json), used to avoid deleting queues that are in use.",
         ),
     ):
         command = decorate(command)

@@ -59,14 +59,14 @@ _WIDTH = 100
     default=".",
     envvar=variable("policy"),
     type=click.Path(),
-    help="Path of the policy in a revision, and in the work tree if HEAD is omitted.",
+    help="Path to the policy within a revision, and within the work tree if HEAD is omitted.",
 )
 @click.option(
     "--snapshot",
     "snapshots",
     multiple=True,
     metavar="[ENV/CLUSTER=]FILE",
-    help="Objects of a cluster, as `kubectl get … -A -o json` prints them; may be repeated.",
+    help="Objects exported from a cluster with `kubectl get … -A -o json`; may be repeated.",
 )
 @click.option(
     "--scenario",
@@ -86,23 +86,23 @@ _WIDTH = 100
     "--max-evictions",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Maximum number of running workloads that the change may make evictable; exit 11 if exceeded.",
+    help="Maximum number of running workloads that the change may make evictable; exit with 11 if exceeded.",
 )
 @click.option(
     "--max-lost-gpu-hours",
     callback=parse_gpu_hours,
     metavar="HOURS",
-    help="Maximum GPU-hours used so far by the workloads that become evictable; exit 11 if exceeded.",
+    help="Maximum GPU-hours used so far by workloads that become evictable; exit with 11 if exceeded.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(["destructive", "loss", "unknown"]),
-    help="Exit 11 if the change has this severity or a higher one: running work or objects are lost (destructive), a queue loses quota (loss), an effect is unknown (unknown).",
+    help="Exit with 11 if the change has at least this severity: destructive (running work or objects are lost), loss (a queue loses quota) or unknown (an effect is unknown).",
 )
 @click.option(
     "--require-approvals",
     metavar="FILE|LIST",
-    help="Owners who have approved: a file with one per line, or a comma-separated list. Exit 11 if one is missing.",
+    help="Owners who have approved the change: a comma-separated list, or a file with one owner per line. Exit with 11 if an approval is missing.",
 )
 @click.option(
     "--share-loss",
@@ -110,7 +110,7 @@ _WIDTH = 100
     default=10,
     show_default=True,
     metavar="PERCENT",
-    help="Loss of fair share that requires the approval of the queue's owner.",
+    help="Smallest loss of fair share that requires the queue owner's approval.",
 )
 @click.option("--redact", is_flag=True, help="Replace the names and namespaces of workloads with hashes.")
 @output_option("text", "json", "markdown", "md", "html")
@@ -126,7 +126,7 @@ _WIDTH = 100
     "--now",
     callback=parsed_moment,
     metavar="TIME",
-    help="Time of the review, such as 2026-11-21T08:00:00Z, from which ages are computed (default: now).",
+    help="Time of the review, used to compute ages, such as 2026-11-21T08:00:00Z (default: now).",
 )
 @click.option(
     "--replay",

@@ -49,7 +49,7 @@ _MONITORING = {
 @click.option(
     "--engine",
     type=click.Choice(["kai", "ack"]),
-    help="Engine whose objects are enforced: kai schedules pods, ack releases suspended jobs (default: kai).",
+    help="Engine whose objects are enforced: kai schedules pods; ack releases suspended jobs (default: kai).",
 )
 @click.option(
     "--name",
@@ -69,7 +69,7 @@ _MONITORING = {
     "cycle_period_s",
     type=click.FloatRange(min=0.05),
     metavar="SECONDS",
-    help="Maximum delay between a change and the next cycle (default: 1.0).",
+    help="Maximum delay between a change and the next cycle, in seconds (default: 1.0).",
 )
 @click.option(
     "--port",
@@ -81,7 +81,7 @@ _MONITORING = {
     "--lease",
     metavar="NAMESPACE/NAME",
     envvar=variable("lease"),
-    help="Lease for leader election; if omitted, leader election is disabled.",
+    help="Name of the Lease for leader election; if omitted, leader election is disabled.",
 )
 @click.option(
     "--dry-run",
@@ -105,9 +105,9 @@ _MONITORING = {
     "--write-manifests",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write the objects that run the scheduler in a cluster, with --image, to a directory, and exit.",
+    help="Write the manifests that run the scheduler in a cluster to a directory, and exit; requires --image.",
 )
-@click.option("--image", metavar="IMAGE", help="Image of the scheduler for --write-manifests, by digest.")
+@click.option("--image", metavar="IMAGE", help="Scheduler image for --write-manifests, pinned by digest.")
 @console_options
 def scheduler(
     *,

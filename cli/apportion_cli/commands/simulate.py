@@ -43,9 +43,11 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     help="Scenario file with the nodes and workloads to simulate.",
 )
 @trace_options
-@click.option("--env", metavar="NAME", help="Environment of POLICY to simulate.")
-@click.option("--cluster", metavar="NAME", help="Cluster of POLICY to simulate.")
-@click.option("--engine", metavar="NAME", help="Engine to simulate if POLICY has several: kai, volcano, native, …")
+@click.option("--env", metavar="NAME", help="Environment in POLICY to simulate.")
+@click.option("--cluster", metavar="NAME", help="Cluster in POLICY to simulate.")
+@click.option(
+    "--engine", metavar="NAME", help="Engine to simulate, if POLICY has more than one: kai, volcano, native, …"
+)
 @click.option(
     "--against",
     type=click.Path(),
@@ -72,7 +74,7 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     "--record",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Replay cycle N of an `apportion scheduler` decision log, passed with --cycle.",
+    help="Replay cycle N of the `apportion scheduler` decision log passed with --cycle.",
 )
 @moment
 @shard_option
@@ -124,7 +126,7 @@ def simulate(
 
         if snapshots or "yaml" in formats:
             raise click.UsageError(
-                "--cycle and -o yaml cannot be combined with --scenario or --trace; their output formats are text, json, jsonl, html and story"
+                "--scenario and --trace cannot be combined with --cycle or -o yaml; they support the output formats text, json, jsonl, html and story"
             )
         if against is not None and formats & _OF_ONE_RUN:
             raise click.UsageError("--against supports only the output formats text, json and html")
@@ -159,7 +161,7 @@ def simulate(
         return code
     log = next(filter(_is_decision_log, snapshots), None)
     if log is not None:
-        raise click.UsageError(f"{log} is a decision log: pass the cycle with --record N")
+        raise click.UsageError(f"{log} is a decision log; choose a cycle with --record N")
     inputs = read_cluster(snapshots, now=now, shard=shard)
     settings = _with_actions(inputs.settings, actions)
     code = inputs.show(console, fail_on)
@@ -211,7 +213,7 @@ def _replayed(
     if to_json(decisions_document(session)) == to_json(recorded.decisions):
         return session, ExitCode.OK
     current().err(
-        f"warning: version {recorded.version} of the scheduler recorded the log and made different decisions in cycle {number}\n"
+        f"warning: the log was recorded by scheduler version {recorded.version}, which made different decisions in cycle {number}\n"
     )
     return session, ExitCode.FINDINGS
 

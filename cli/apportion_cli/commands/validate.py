@@ -52,7 +52,7 @@ ENGINES = tuple(engine.value for engine in Engine)
     "declared",
     type=click.Path(),
     metavar="POLICY",
-    help="Check the workloads of --manifests against a cluster of this policy; requires --env.",
+    help="Check the workloads in --manifests against a cluster in this policy; requires --env.",
 )
 @click.option(
     "--cluster", metavar="NAME", help="Cluster to check against; required if the environment has more than one."
@@ -128,7 +128,7 @@ def _manifests(
             raise click.UsageError(f"{option} and --manifests are mutually exclusive", ctx)
     if "policy" in given:
         raise click.UsageError(
-            f"with --manifests, pass the policy as an option: -p {ctx.params['policy']} checks the workloads against its cluster",
+            f"with --manifests, pass the policy as an option: -p {ctx.params['policy']} checks the workloads against a cluster in that policy",
             ctx,
         )
     if policy is None and given & {"env", "cluster"}:

@@ -140,9 +140,9 @@ def queue(
     default=".",
     envvar=variable("policy"),
     metavar="POLICY",
-    help="Policy of the cluster (default: the current directory).",
+    help="Path to the cluster's policy (default: the current directory).",
 )
-@click.option("-e", "--env", metavar="NAME", help="Environment of the cluster.")
+@click.option("-e", "--env", metavar="NAME", help="Environment that the cluster belongs to.")
 @click.option("--cluster", metavar="NAME", help="Cluster in the policy, if the environment has more than one.")
 @click.option("--queue", "queue_id", metavar="ID", help="Queue of the workload (default: taken from the workload).")
 @click.option("--gpu-model", metavar="MODEL", help="GPU model, such as h100, if the workload does not specify one.")

@@ -22,7 +22,7 @@ MARKER = "<!-- apportion:review -->"
 LIMIT = 65_536
 CAUTION = """\
 > [!CAUTION]
-> This pull request changes files in `.github/` (or too many files to check), so this review may come from a workflow of
+> This pull request changes files in `.github/` (or too many files to check), so this review may have been written by a workflow in
 > the pull request itself. Check those files first.
 """
 N_LISTED_FILES = 3_000  # GitHub does not list more files of a pull request

@@ -155,7 +155,7 @@ def searched_quotas(
                 continue
             quota = _quota(graph, scope, id_, model, field)
             if isinstance(quota, str):
-                notes.append(f"the {field if field == LIMIT else 'guarantee'} of {id_} is not changed: {quota}")
+                notes.append(f"the {field if field == LIMIT else 'guarantee'} of {id_} is left unchanged: {quota}")
             elif quota is not None and (quota.present < peak or (field == GUARANTEED and quota.present)):
                 found.append((quota, max(quota.present, peak)))
     guarantees = [index for index, (quota, _) in enumerate(found) if quota.field == GUARANTEED]

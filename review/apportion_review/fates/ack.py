@@ -86,14 +86,14 @@ class _Side:
         """Return the fate of pods."""
         quota = self._quota(owned)
         if quota is None:
-            return Verdict(Fate.UNKNOWN, "does not count towards any node of the ElasticQuotaTree")
+            return Verdict(Fate.UNKNOWN, "does not count towards any node in the ElasticQuotaTree")
         evicted = self._evictions.verdict(owned)
         if evicted is not None:
             return evicted
         lowest = min(integer(pod, "spec", "priority") or 0 for pod in owned.pods)
         name = self._shown[quota.path]
         if self._classes.outranks(lowest):
-            return Verdict(Fate.ON_DEMAND, f"pods of its own quota with a priority above {lowest} may preempt it", name)
+            return Verdict(Fate.ON_DEMAND, f"pods in its own quota with a priority above {lowest} may preempt it", name)
         if not self._stays_within_min(quota):
             return Verdict(Fate.ON_DEMAND, f"{name} may exceed its min, and quotas within their min reclaim the excess")
         if owned.owner in self._beyond:

@@ -154,7 +154,7 @@ class _Side:
         if not job.preemptible:
             if excess is not None:
                 return Verdict(Fate.STUCK, f"not preemptible, and {self._text(excess)}")
-            return Verdict(Fate.SAFE, "not preemptible, and within the quotas of its queues")
+            return Verdict(Fate.SAFE, "not preemptible, and all its queues are within their quotas")
         own = self.queue_ids.get(job.queue, job.queue)
         if excess is not None and excess.beneficiary:
             beneficiary_queue = self.queue_ids.get(excess.beneficiary, excess.beneficiary)
@@ -163,7 +163,7 @@ class _Side:
             )
         rule = "preemptible: jobs with a higher priority in its own queue can preempt it, and it can be moved to other nodes"
         if uid in self._in_exceeded_queues:
-            rule += ", and other queues can reclaim it because its queue or an ancestor exceeds its quota or limit"
+            rule += ", and other queues can reclaim it because its queue, or one of that queue's ancestors, is over its quota or limit"
         return Verdict(Fate.ON_DEMAND, rule, own)
 
     def _text(self, excess: Excess) -> str:

@@ -134,16 +134,16 @@ class _Side:
         if self.is_preemptible(owned):
             return Verdict(
                 Fate.ON_DEMAND,
-                f"preemptible: revoked if {name} exceeds its runtime, or preempted by other pods of {name}",
+                f"preemptible: revoked if {name} exceeds its runtime, or preempted by other pods in {name}",
             )
         lowest = min(integer(pod, "spec", "priority") or 0 for pod in owned.pods)
         if self._classes.outranks(lowest):
             return Verdict(
                 Fate.UNKNOWN,
-                "not preemptible in its quota, but DefaultPreemption may evict it unless the plugin is disabled",
+                "not preemptible within its quota, but DefaultPreemption may evict it unless that plugin is disabled",
             )
         if _exceeds(self._fixed_use(name), _maximum(self._quotas[name])):
-            return Verdict(Fate.STUCK, f"non-preemptible pods of {name} exceed its max, and no rule evicts them")
+            return Verdict(Fate.STUCK, f"non-preemptible pods in {name} exceed its max, and no rule evicts them")
         return Verdict(Fate.SAFE, "not preemptible, and no priority class ranks above it")
 
     def _fixed_use(self, name: str) -> dict[str, int]:
@@ -183,6 +183,6 @@ _MODEL = EngineModel(
     (
         "The revoke controller is assumed to watch all quotas (monitorAllQuotas).",
         "Pods in the snapshot are assumed to have been running or pending for longer than delayEvictTime.",
-        "Scaling of minima (scaleMinQuota), gangs, and the order of pods by deletion cost are not modelled.",
+        "Scaling of min (scaleMinQuota), gangs, and pod deletion costs are not modelled.",
     ),
 )

@@ -91,7 +91,7 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
 def _notes(cluster: KueueCluster) -> Iterator[str]:
     if not cluster.has_configuration:
         yield (
-            "Kueue's Configuration is not among the objects: fair sharing may be enabled or disabled, and a "
+            "Kueue's Configuration is not in the input: fair sharing may be enabled or disabled, and a "
             "workload counts as safe only if it is safe in both cases."
         )
     if cluster.highest_priority is None:
@@ -230,7 +230,7 @@ class _Side:
             )
         if key in self._excess:
             return Verdict(Fate.STUCK, _excess_rule(*self._excess[key]))
-        return self._undemanded(workload) or Verdict(Fate.SAFE, "no queue can preempt it, regardless of its requests")
+        return self._undemanded(workload) or Verdict(Fate.SAFE, "no queue can preempt it, whatever that queue requests")
 
     def _forced(self, workload: KueueWorkload) -> str:
         """Return the reason why Kueue evicts a workload without demand; empty if it does not."""

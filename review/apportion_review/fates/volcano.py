@@ -36,7 +36,7 @@ _ORDER_NOTE = (
     "may be evicted instead of work reported as evicted now."
 )
 _GANG_NOTE = (
-    "Protection by the gang plugin, which may keep jobs at their minimum, applies in the simulated cycles only."
+    "Protection by the gang plugin, which may keep jobs at their minimum, applies only in the simulated cycles."
 )
 _OTHERS_NOTE = "Preemption by kube-scheduler, for pods that Volcano does not schedule, is not modelled."
 _PREEMPT, _RECLAIM = "preempt", "reclaim"
@@ -115,7 +115,7 @@ class _Side:
         yield from self._priorities.notes()
         if self._configuration is None:
             yield (
-                "The ConfigMap of Volcano's scheduler is not among the objects: all actions are assumed to be enabled, "
+                "The Volcano scheduler's ConfigMap is not in the input: all actions are assumed to be enabled, "
                 "and no plugin is assumed to protect pods."
             )
         if self._evictions.unsupported:
@@ -137,7 +137,7 @@ class _Side:
             return Verdict(Fate.UNKNOWN, "some of its pods are not scheduled by Volcano")
         missing = next((name for pod in owned.pods if (name := self._missing_group(pod))), None)
         if missing is not None:
-            return Verdict(Fate.UNKNOWN, f"its PodGroup {missing} is not among the objects")
+            return Verdict(Fate.UNKNOWN, f"its PodGroup {missing} is not in the input")
         if self._queue(owned) not in self._capacity.queues:
             return Verdict(Fate.UNKNOWN, f"queue {self._queue(owned)} does not exist")
         evicted = self._evictions.verdict(owned)

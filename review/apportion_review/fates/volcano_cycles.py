@@ -79,7 +79,7 @@ def _unsupported(objects: Sequence[Manifest]) -> Iterator[str]:
         yield str(wrong)
     for queue in of_group(objects, GROUP, "Queue"):
         if NODE_GROUP_LIMITS_ANNOTATION in annotations_of(queue):
-            yield f"queue {name_of(queue)} has limits within node groups"
+            yield f"queue {name_of(queue)} has per-node-group limits"
     for group in of_group(objects, GROUP, "PodGroup"):
         spec = mapping(group, "spec")
         field = next((key for key in ("minTaskMember", "networkTopology", "subGroupPolicy") if spec.get(key)), None)

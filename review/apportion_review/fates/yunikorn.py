@@ -137,11 +137,11 @@ class _Side:
         else:
             return Verdict(
                 Fate.ON_DEMAND,
-                f"{leaf.id} may exceed its guarantee, and pods of queues within their guarantee may preempt it after a delay",
+                f"{leaf.id} may exceed its guarantee, and pods in queues within their guarantee may preempt it after a delay",
             )
         if over:
             return Verdict(Fate.STUCK, f"{leaf.id} is over its max of {over}; {kept}")
-        return Verdict(Fate.UNKNOWN, f"{kept}; preemption for pods that must run on one node is not modelled")
+        return Verdict(Fate.UNKNOWN, f"{kept}; preemption for pods that must run on a specific node is not modelled")
 
     def _stays_within(self, path: str, leaf: _Leaf) -> bool:
         """Return whether a queue never uses more of any resource than its guarantee; False without a guarantee."""

@@ -29,7 +29,7 @@ def submitted_before(
     if not same:
         return question, observed, ()
     if not any(each.runs for each in same):
-        note = f"{kind} {namespace}/{name} is already pending in the snapshot: it is evaluated as if submitted again, after the others."
+        note = f"{kind} {namespace}/{name} is already pending in the snapshot: it is evaluated as if submitted again, after all other pending work."
         return question, replace(observed, replaced=(kind, namespace, name)), (note,)
     another = {**made, "metadata": {**mapping(made, "metadata"), "name": f"{name}-another"}}
     note = (

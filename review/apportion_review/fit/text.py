@@ -105,7 +105,7 @@ def _victims(decision: Decision) -> Iterator[str]:
 
 def _size(size: Size) -> str:
     if not size.largest:
-        return f"Largest size that can start now: none, not even {size.dimension} 1."
+        return f"Largest size that can start now: none, not even with {size.dimension} set to 1."
     gpus = f" ({_gpus(size.gpus)})" if size.gpus else ""
     return f"Largest size that can start now: {size.dimension} {size.largest} of {size.asked}{gpus}"
 

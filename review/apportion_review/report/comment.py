@@ -232,7 +232,7 @@ def _unknown(review: Review) -> str:
         if cluster.name in unknown and why_unknown(cluster):
             by_reason.setdefault(why_unknown(cluster), []).append(cluster.name)
     reasons = [f"{prose(clusters_text(names))}: {prose(reason)}" for reason, names in by_reason.items()]
-    return f"**Unknown:** outcome of running work on {listed(reasons, 3)}." if reasons else ""
+    return f"**Unknown:** what happens to work already running on {listed(reasons, 3)}." if reasons else ""
 
 
 def age_text(seconds: int) -> str:

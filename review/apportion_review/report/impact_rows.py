@@ -75,7 +75,7 @@ def unmanaged_notes(fates: EngineFates | None) -> tuple[str, ...]:
     note = (
         f"{counted(n, 'running workload')} with {gpus if gpus != '0' else 'no GPUs'} {agreeing(n, 'is', 'are')} not managed "
         f"by {fates.source} ({agreeing(len(schedulers), 'scheduler')} {', '.join(schedulers)}): {they} nodes, and no quota "
-        f"of the policy evicts {them}."
+        f"in the policy causes {them} to be evicted."
     )
     return (note,)
 

@@ -126,7 +126,7 @@ def _cluster(cluster: ClusterReview, width: int) -> Iterator[str]:
 
 def _fates_source(cluster: ClusterReview) -> str:
     if cluster.fates is None:
-        return f"outcome of running work: unknown, because {cluster.why_no_fates}"
+        return f"effect on running work: unknown, because {cluster.why_no_fates}"
     age = None if cluster.snapshot is None else cluster.snapshot.age_s
     verified = "" if cluster.fates.is_verified else f", {cluster.fates.unverified}"
     n = len(cluster.fates.rows)

@@ -18,7 +18,7 @@ _PHRASES: Mapping[Fate, tuple[str, str]] = {
     Fate.EVICTED: ("{} is evicted now on {}", "{} are evicted now on {}"),
     Fate.STUCK: ("{} keeps running above its queue's limit on {}", "{} keep running above their queues' limits on {}"),
     Fate.ON_DEMAND: ("{} becomes reclaimable on demand on {}", "{} become reclaimable on demand on {}"),
-    Fate.UNKNOWN: ("the outcome of {} on {} is unknown", "the outcomes of {} on {} are unknown"),
+    Fate.UNKNOWN: ("what happens to {} on {} is unknown", "what happens to {} on {} is unknown"),
 }
 
 
@@ -124,7 +124,7 @@ def _unknown(review: Review) -> Iterable[str]:
     without = [c.name for c in review.clusters if c.fates is None]
     unknown = [name for name in unknown_clusters(review.diff, review.clusters) if name in without]
     if unknown:
-        yield f"the outcome of running work on {clusters_text(unknown)} is unknown"
+        yield f"what happens to work already running on {clusters_text(unknown)} is unknown"
     incomplete = [c.name for c in review.clusters if c.fates is not None and c.fates.why_incomplete]
     incomplete = [name for name in unknown_clusters(review.diff, review.clusters) if name in incomplete]
     if incomplete:
@@ -133,7 +133,7 @@ def _unknown(review: Review) -> Iterable[str]:
 
 def _losses(review: Review) -> Iterable[str]:
     n = len({s.name for s in review.diff.statements if s.kind == QUEUE})
-    quotas = f"quotas of {counted(n, 'queue')} change" if n else ""
+    quotas = f"the quotas of {counted(n, 'queue')} change" if n else ""
     n_missing = sum(not approval.is_given for approval in review.approvals)
     owners = counted(len(review.approvals), "owner")
     if quotas and n_missing:

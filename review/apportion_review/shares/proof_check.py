@@ -110,7 +110,7 @@ class _Check:
         written = [claim.name for claim in division.claims]
         if sorted(written) != sorted(declared):
             named = ", ".join(sorted(declared.keys() ^ set(written))) or "a queue is listed twice"
-            raise RefusedStepError(f"the queues differ from those of the policy: {named}")
+            raise RefusedStepError(f"the queues differ from those in the policy: {named}")
         for claim in division.claims:
             _check_claim(claim, declared[claim.name], self._numbers[claim.name])
 

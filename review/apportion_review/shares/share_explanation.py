@@ -92,7 +92,7 @@ def _level(proof: ShareProof, division: Division, claim: Claim, queues: Mapping[
         amounts += [given, returned]
         yield f"  {_text(resource, given)} in surplus round {made.number}: {_round(proof, division, claim, made)}"
         if returned:
-            yield f"  {_text(resource, -returned)} returned, because it can use no more"
+            yield f"  {_text(resource, -returned)} returned, because the queue cannot use any more"
     for phase, where in (("remainder", "from rounding"), ("available", "that no other queue can reclaim")):
         if given := _given(division, claim.name, phase):
             amounts.append(given)

@@ -256,7 +256,7 @@ FIELDS: tuple[Field, ...] = (
         "jobQueue.requeueSeconds",
         "requeue_s",
         "number",
-        "time for the pods of a released job to start before the job is suspended and requeued; if unset, released jobs are never suspended",
+        "time within which the pods of a released job must start, or the job is suspended and requeued; if unset, released jobs are never suspended",
         1,
         _LONGEST_S,
         engine=ACK,

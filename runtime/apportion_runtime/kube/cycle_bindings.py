@@ -114,7 +114,7 @@ def _conclude(
     # A pod that waits for a shared device counts as bound in the cycle, but is not.
     back = [one for one in taken if one is not None and one["spec"].get("nodeName")]
     results([pool.submit(Priority.BIND, partial(evict_pod, cluster, one, result, "rollback")) for one in back])
-    line = f"{name}: {why}; {counted(len(back), 'bound pod')} of the gang evicted, next attempt in {delay_s:g} s"
+    line = f"{name}: {why}; {counted(len(back), 'bound pod')} of the gang evicted; next attempt in {delay_s:g} s"
     result.decisions.append(Decision(line, decision="rollback", podGroup=name, queue=gang.job.queue, pods=len(back)))
     for one in back:
         pool.note(("evicted", one["metadata"]["uid"]), partial(cluster.explain_eviction, one, why))

@@ -31,7 +31,7 @@ def snapshot_schema() -> dict[str, Any]:
     return {
         "$schema": _DIALECT,
         "title": "Cluster snapshot",
-        "description": "State of a cluster at one point in time, as read by `apportion simulate --cycle`; see docs/snapshot.md.",
+        "description": "State of a cluster at a point in time, as read by `apportion simulate --cycle`; see docs/snapshot.md.",
         "type": "object",
         "additionalProperties": False,
         "required": ["apiVersion", "kind"],

@@ -201,8 +201,8 @@ def test_goal_that_no_pool_size_meets_requires_less_load(run: Run, files: Path) 
 @pytest.mark.parametrize(
     ("scenario", "told"),
     [
-        (SCENARIO, "no entry has `policy_pool: gpu`"),
-        (ON_REQUEST, "are created for provisioning requests"),
+        (SCENARIO, "no entry uses node pool gpu"),
+        (ON_REQUEST, "gets its nodes from provisioning requests"),
     ],
     ids=["other pool", "queued"],
 )

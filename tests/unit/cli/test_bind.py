@@ -122,8 +122,8 @@ def test_unschedulable_workload_is_warned_about(run: Run, policy: Path) -> None:
     [
         (["vision"], "specify what to bind: --kind Job for a template, or --from FILE"),
         (["vision", "-k", "Job", "--from", "mine.yaml"], "specify what to bind"),
-        (["vision", "--from", "mine.yaml", "--gpus", "1"], "--from binds an existing workload"),
-        (["vision", "--from", "mine.yaml", "--", "python"], "--from binds an existing workload"),
+        (["vision", "--from", "mine.yaml", "--gpus", "1"], "--from uses an existing workload"),
+        (["vision", "--from", "mine.yaml", "--", "python"], "--from uses an existing workload"),
         (["visoin", "-k", "Job"], "queue visoin does not exist; did you mean vision?"),
         (
             ["research", "-k", "Job"],

@@ -177,7 +177,7 @@ def test_peer_that_is_not_sibling_is_rejected(explained: Run, peer: str, says: s
         (
             ", pools: [gpus]",
             "",
-            "Fair shares are not computed: the cluster's node pools do not declare their number of GPUs.",
+            "Fair shares are not computed: the cluster's node pools do not declare how many GPUs they have.",
         ),
     ],
 )
@@ -191,7 +191,7 @@ def test_reason_for_missing_share_is_reported(
 def test_peer_without_environment_is_rejected(run: Run) -> None:
     refused = run("explain", "queue", "vision", "--peer", "speech")
     assert refused.code == 2
-    assert "--peer requires a queue of a policy and --env" in " ".join(refused.err.split())
+    assert "--peer requires --env and a queue in a policy" in " ".join(refused.err.split())
 
 
 def test_json_has_the_divisions_on_the_path(explained: Run) -> None:
@@ -212,7 +212,7 @@ fair share on prod/koordinator, if every queue requests all resources
 `research` gets 21 GPUs of the 32 GPUs in the cluster
   20 GPUs guaranteed
   3 GPUs in surplus round 1: weight 1 of 3, 8 GPUs to divide
-  2 GPUs returned, because it can use no more
+  2 GPUs returned, because the queue cannot use any more
   20 + 3 - 2 = 21
   no more: it requests 21 GPUs, capped by the limits of its children
 `vision` gets 7 GPUs of the 21 GPUs in `research`
@@ -235,7 +235,7 @@ def test_queue_as_written_has_a_hint_in_place_of_the_share(run: Run, tmp_path: P
     assert (told.code, told.err) == (0, "")
     assert HEADING not in told.out
     assert told.out.endswith(
-        "\n\nThe fair share of the queue depends on the cluster: add `--env prod --cluster\nkai` (or dev) to see how it is computed.\n"
+        "\n\nThe queue's fair share depends on the cluster: add `--env prod --cluster\nkai` (or dev) to see how it is computed.\n"
     )
     assert "depends on the cluster" not in run("explain", "queue", "vision", "-p", "policy.yaml", "--json").out
 

@@ -109,7 +109,7 @@ def test_what_cannot_be_replayed_is_one_sentence(
 def test_log_without_a_cycle_asks_for_it(run: Run, log: Path) -> None:
     told = run("simulate", "--cycle", log)
     assert told.code == 2
-    assert f"{log} is a decision log: pass the cycle with --record N" in told.err
+    assert f"{log} is a decision log; choose a cycle with --record N" in told.err
 
 
 def test_file_that_is_not_a_log_is_reported(run: Run, tmp_path: Path) -> None:

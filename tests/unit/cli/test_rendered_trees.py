@@ -68,7 +68,7 @@ def test_unknown_environment_is_refused(run: Run, folder: Path) -> None:
 def test_rendered_tree_rejects_environment_option(run: Run, folder: Path, option: str) -> None:
     result = run("simulate", folder / "rendered/dev/lab", option, "dev", "--scenario", folder / "load.yaml")
     assert result.code == 2
-    assert f"{option} dev selects a cluster of a policy" in result.err
+    assert f"{option} dev selects a cluster in a policy" in result.err
 
 
 def test_trees_of_several_clusters_are_refused(run: Run, folder: Path) -> None:
@@ -86,5 +86,5 @@ def test_policy_is_compared_with_its_rendered_tree(run: Run, folder: Path) -> No
 
 def test_outcome_tests_accept_a_policy(folder: Path) -> None:
     simulated(str(folder), str(folder / "load.yaml"), env="dev").assert_succeeds()
-    with pytest.raises(OutcomeError, match="selects a cluster of a policy"):
+    with pytest.raises(OutcomeError, match="selects a cluster in a policy"):
         simulated(str(folder / "rendered/dev/lab"), str(folder / "load.yaml"), env="dev")

@@ -92,14 +92,14 @@ def test_work_on_idle_quota_is_reclaimable(run: Run, repository: Path) -> None:
 def test_missing_snapshot_is_unknown(run: Run, repository: Path) -> None:
     told = run("review", "main", "--max-evictions", "0", *NOW)
     assert told.code == 11
-    assert "The outcome of running work on prod/one is unknown" in told.out
+    assert "What happens to work already running on prod/one is unknown" in told.out
 
 
 def test_snapshot_of_queues_leaves_fates_unknown(run: Run, repository: Path) -> None:
     (repository / "queues.json").write_text(json.dumps({"items": list(objects_of({"queues": {"vision": {}}}))}))
     told = run("review", "main", "--snapshot", "queues.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
-    assert "outcome of running work: unknown, because queues.json contains neither pods nor workloads" in told.out
+    assert "effect on running work: unknown, because queues.json contains neither pods nor workloads" in told.out
 
 
 def test_unreadable_requests_leave_fates_unknown(run: Run, repository: Path) -> None:
@@ -208,14 +208,14 @@ def test_other_version_of_the_engine_leaves_evictions_unknown(run: Run, reposito
     told = run("review", "main", "--snapshot", "../idle.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
     assert told.out.startswith("The list of evictions on prod/one is incomplete;")
-    assert "the engine's version changes from 0.18.3 to 0.17.1" in " ".join(told.out.split())
+    assert "the engine version changes from 0.18.3 to 0.17.1" in " ".join(told.out.split())
 
 
 def test_work_in_a_namespace_that_leaves_the_policy_has_an_unknown_fate(run: Run, repository: Path) -> None:
     (repository / "policy.py").write_text(POLICY.replace('namespaces=("vision",)', 'namespaces=("video",)'))
     told = run("review", "main", "--snapshot", "../idle.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
-    assert told.out.startswith("The outcomes of 2 running workloads on prod/one are unknown;")
+    assert told.out.startswith("What happens to 2 running workloads on prod/one is unknown;")
     assert "namespace vision is no longer in the policy" in " ".join(told.out.split())
 
 

@@ -112,7 +112,7 @@ def test_comparison_of_two_policies(run: Run, files: Path) -> None:
             "--against supports only the output formats text, json and html",
         ),
         (("--scenario", "s", "--against-env", "prod"), "require --against POLICY"),
-        (("--scenario", "s", "-o", "yaml"), "-o yaml cannot be combined with --scenario or --trace"),
+        (("--scenario", "s", "-o", "yaml"), "--scenario and --trace cannot be combined with --cycle or -o yaml"),
         (("-o", "html"), "pass --scenario FILE"),
     ],
 )

@@ -113,7 +113,7 @@ def test_option_about_nodes_is_refused_for_a_trace_without_nodes(
     (tmp_path / "jobs.txt").write_text(SACCT)
     refused = run("simulate", queues, "--trace", f"sacct:{tmp_path / 'jobs.txt'}", option, "0.5")
     assert refused.code == 3
-    assert f"{option} applies to the nodes of a trace, but {tmp_path / 'jobs.txt'} has none" in refused.err
+    assert f"{option} applies to the nodes in a trace, but {tmp_path / 'jobs.txt'} has none" in refused.err
     assert f"hint: omit {option}, and set the number of nodes in the scenario" in refused.err
 
 
@@ -289,7 +289,10 @@ def test_gpu_types_can_be_mapped(run: Run, queues: Path, tmp_path: Path) -> None
     mapped = ("--trace-gpu-model", "T4=Tesla-T4", "--trace-gpu-model", "V100=Tesla-V100")
     assert _outcomes(run, *arguments, *mapped, "--trace-until", "1h") == {"succeeded": 1, "unfinished": 1}
     said = run("simulate", *arguments, mapped[0], mapped[1]).err
-    assert "warning: jobs with GPU type V100 accept any GPU; to restrict them, map each type to a GPU model" in said
+    assert (
+        "warning: jobs with GPU type V100 accept any GPU; to restrict them, map each type to one of the nodes' GPU models"
+        in said
+    )
 
 
 _PHILLY = (

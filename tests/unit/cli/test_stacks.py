@@ -62,7 +62,7 @@ def test_missing_pulumi_names_the_installation_page(
 ) -> None:
     assert main([verb, "dev", "--dir", str(no_pulumi)]) == 3
     assert capsys.readouterr().err == (
-        "apportion: error: `pulumi` is not on PATH, and this command requires it\n"
+        "apportion: error: this command requires `pulumi`, which is not on PATH\n"
         "  hint: install it: https://www.pulumi.com/docs/install/\n"
     )
 
@@ -79,7 +79,7 @@ def test_plan_text_is_a_tree_of_changes() -> None:
         plan_text(PLAN)
         == """\
 prod/gpu-eu/volcano deletes: Queue ads
-prod/gpu-eu/volcano retains on the cluster, with all contents: Namespace ads
+prod/gpu-eu/volcano retains on the cluster, with all their contents: Namespace ads
 
 prod/gpu-eu/volcano  1 to create, 1 to change, 2 to delete
 ├─ + Namespace shared

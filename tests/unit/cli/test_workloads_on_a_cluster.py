@@ -67,7 +67,7 @@ def test_ambiguous_cluster_is_refused(run: Run, policy: Path) -> None:
     Path("job.yaml").write_text(yaml.safe_dump(_job(run, policy, "kueue")))
     on_files = ("validate", "--manifests", "job.yaml")
     for more, said in (
-        (("--manifests", policy / "rendered"), "rendered trees of more than one; choose one"),
+        (("--manifests", policy / "rendered"), "the rendered trees belong to more than one; choose one"),
         (("-p", policy, "--env", "kueue", "--env", "kai"), "pass --env once"),
         (("-p", policy, "--env", "kueue", "--manifests", policy / "rendered/kueue"), "pass only one of them"),
         (("--env", "kueue"), "require -p POLICY"),

@@ -62,7 +62,9 @@ def test_path_of_a_policy_with_errors_keeps_its_case(cut: Review) -> None:
 
 def test_verdict_counts_no_owners_if_none_must_approve(cut: Review) -> None:
     found = verdict(replace(cut, approvals=()))
-    assert found.headline == "The outcome of running work on prod/one is unknown; quotas of 2 queues change."
+    assert (
+        found.headline == "What happens to work already running on prod/one is unknown; the quotas of 2 queues change."
+    )
 
 
 def test_incomplete_fates_are_unknown_above_the_fold(cut: Review) -> None:
@@ -82,7 +84,7 @@ def test_incomplete_fates_are_unknown_above_the_fold(cut: Review) -> None:
 def test_missing_snapshot_is_unknown(cut: Review) -> None:
     text = comment(cut)
     assert verdict(cut).level is Level.UNKNOWN
-    assert "The outcome of running work on prod/one is unknown" in text.splitlines()[1]
+    assert "What happens to work already running on prod/one is unknown" in text.splitlines()[1]
     assert "safe" not in text
 
 

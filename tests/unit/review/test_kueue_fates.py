@@ -55,7 +55,7 @@ def test_workload_has_owner_and_gpu_model() -> None:
 
 def test_assumptions_are_noted() -> None:
     found = fates_of(next(case for case in CASES if case["name"].startswith("without a Configuration")))
-    assert any("Configuration is not among the objects" in note for note in found.notes)
+    assert any("Configuration is not in the input" in note for note in found.notes)
     assert any("failed nodes" in note for note in found.notes)
     unread = fates_of(CASES[-1])
     assert any(note.startswith("The head cannot be evaluated: ClusterQueue a") for note in unread.notes)

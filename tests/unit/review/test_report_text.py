@@ -38,18 +38,18 @@ def test_verdict_lists_approvals(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("edits", "given", "headline"),
     [
-        (CUT, (), "Quotas of 2 queues change, and 1 owner must approve."),
-        (CUT, ("@acme/vision-leads",), "Quotas of 2 queues change; approved by @acme/vision-leads."),
+        (CUT, (), "The quotas of 2 queues change, and 1 owner must approve."),
+        (CUT, ("@acme/vision-leads",), "The quotas of 2 queues change; approved by @acme/vision-leads."),
         (OWNER, ("@acme/platform",), "Changes to the organisation; approved by @acme/platform."),
         (
             {**CUT, "guaranteed: {gpu: 8}": "guaranteed: {gpu: 4}"},
             ("@acme/vision-leads",),
-            "Quotas of 3 queues change, and 1 of 2 owners has not approved.",
+            "The quotas of 3 queues change, and 1 of 2 owners has not approved.",
         ),
         (
             {**CUT, "guaranteed: {gpu: 8}": "guaranteed: {gpu: 4}"},
             ("@acme/vision-leads", "@acme/speech-leads"),
-            "Quotas of 3 queues change; approved by @acme/speech-leads, @acme/vision-leads.",
+            "The quotas of 3 queues change; approved by @acme/speech-leads, @acme/vision-leads.",
         ),
     ],
 )
@@ -76,8 +76,8 @@ def test_deleted_queue_is_drained_before_the_update_that_deletes_it(tmp_path: Pa
     """A queue that gets another name is one that is deleted: its work does not move."""
     shown = " ".join(text_of(reviewed(tmp_path, {"id: vision,": "id: sight,"})).split())
     assert (
-        "1. drain `vision`, which is deleted: wait until its workloads finish, or add `sight` in an earlier change, so that "
-        "work can be submitted to it in the meantime; then create ClusterQueue `sight`, "
+        "1. drain `vision`, which is deleted: wait until its workloads finish, or first add `sight` in a separate change, so "
+        "that work can be submitted to it before this change is applied; then create ClusterQueue `sight`, "
     ) in shown
 
 
@@ -117,7 +117,7 @@ def with_others(tmp_path: Path) -> Review:
 def test_work_that_is_not_the_engines_is_counted_in_every_report_and_named_in_the_text(with_others: Review) -> None:
     shown = " ".join(text_of(with_others).split())
     assert f"{COUNTED} slurm-bridge): they occupy their nodes" in shown
-    assert "no quota of the policy evicts them. embedder, sweep" in shown
+    assert "no quota in the policy causes them to be evicted. embedder, sweep" in shown
     for report in (comment(with_others), review_page(with_others)):
         assert "2 running workloads with 8 H100 are not managed by" in report
         assert "embedder" not in report

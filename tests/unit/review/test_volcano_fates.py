@@ -69,7 +69,7 @@ def test_missing_pod_group_leaves_fates_unknown() -> None:
     objects = [made for made in objects_of(CLUSTER) if made["kind"] != "PodGroup"]
     found = fates_of(objects)
     assert set(fates(found).values()) == {Fate.UNKNOWN}
-    assert found.rows[0].head.rule == "its PodGroup pg-kept is not among the objects"
+    assert found.rows[0].head.rule == "its PodGroup pg-kept is not in the input"
 
 
 def test_parent_capability_does_not_limit_reclaim() -> None:

@@ -84,7 +84,7 @@ def test_optional_columns_may_be_missing() -> None:
 def test_gpu_types_accept_any_device_unless_they_are_mapped() -> None:
     rows = (_row(), _row(job_id="2", gpu_type="V100"), _row(job_id="3", gpu_type="CPU", num_gpu=""))
     assert _read(*rows).warnings == (
-        "jobs with GPU types T4 and V100 accept any GPU; to restrict them, map each type to a GPU model of the nodes",
+        "jobs with GPU types T4 and V100 accept any GPU; to restrict them, map each type to one of the nodes' GPU models",
     )
     rules = PaiRules(models={"T4": ("Tesla-T4",), "V100": ("V100-32G", "V100-16G")})
     trace = _read(*rows, rules=rules)

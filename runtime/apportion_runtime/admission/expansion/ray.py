@@ -56,7 +56,7 @@ def expand_ray_job(workload: Manifest) -> Expansion:
     mode = submission_mode(workload)
     if nested(workload, "spec", "clusterSelector") or not nested(workload, "spec", "rayClusterSpec"):
         raise GroupingError(
-            "RayJob: spec.clusterSelector selects an existing cluster, which is not simulated; define the cluster in spec.rayClusterSpec"
+            "RayJob: spec.clusterSelector, which selects an existing cluster, is not simulated; define the cluster in spec.rayClusterSpec"
         )
     if mode not in (BY_JOB, BY_OPERATOR, BY_SIDECAR):
         why = "waits for a user to submit the job" if mode == BY_HAND else "is not a KubeRay submission mode"

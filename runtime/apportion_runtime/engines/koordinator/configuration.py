@@ -79,8 +79,8 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> Configuration:
     found = next((made for made in objects if name_of(made) == SCHEDULER_CONFIG), None)
     if found is None:
         raise ConfigurationError(
-            f"ConfigMap {SCHEDULER_CONFIG} does not exist; the default configuration of Koordinator's chart preempts pods of "
-            "other quotas, which is not simulated"
+            f"ConfigMap {SCHEDULER_CONFIG} does not exist; the default configuration of Koordinator's chart preempts pods in "
+            "other quotas, and this is not simulated"
         )
     text = (found.get("data") or {}).get(SCHEDULER_CONFIG) or ""
     try:
@@ -136,13 +136,13 @@ def _check_plugins(plugins: Mapping[str, Any], arguments: Mapping[str, Mapping[s
     """Raise `ConfigurationError` for plugins and arguments that decide what is not simulated."""
     if arguments.get(_GANG, {}).get("enablePreemption"):
         raise _error(
-            f"{_GANG}.enablePreemption preempts pods of other quotas, which is not simulated; set it to false, as in "
-            "the output of `apportion compile`"
+            f"{_GANG}.enablePreemption preempts pods in other quotas; this is not simulated, so set it to false, as "
+            "`apportion compile` does"
         )
     after = [str(each["name"]) for each in _enabled(plugins, "postFilter")]
     if "DefaultPreemption" in after or not _disables_all(plugins, "postFilter"):
         raise _error(
-            "DefaultPreemption preempts pods of other quotas, which is not simulated; disable it under postFilter"
+            "DefaultPreemption preempts pods in other quotas; this is not simulated, so disable the plugin under postFilter"
         )
     for point, names in (("preFilter", (_QUOTA,)), ("postFilter", (_QUOTA,)), ("permit", (_GANG,))):
         missing = set(names) - {str(each["name"]) for each in _enabled(plugins, point)}

@@ -87,8 +87,8 @@ class Koordinator(PlainEngine):
         for name, (least, most) in RECLAIMED_BANDS.items():
             if least <= priority <= most:
                 raise Denied(
-                    f"Pod {name_of(made)}: priority {priority} belongs to {name}; Koordinator replaces its cpu and memory with "
-                    "reclaimed resources, which is not simulated"
+                    f"Pod {name_of(made)}: priority {priority} belongs to {name}; Koordinator would replace its cpu and memory "
+                    "requests with reclaimed resources; this is not simulated"
                 )
         profile = self._quotas.profile_of(quota)
         return made if profile is None else _on_nodes(made, profile)

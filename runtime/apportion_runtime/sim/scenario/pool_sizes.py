@@ -19,7 +19,7 @@ def with_added_nodes(scenario: Scenario, added: Mapping[str, int]) -> Scenario:
     for name, n_nodes in added.items():
         index = next((index for index, pool in enumerate(pools) if pool.policy_pool == name), None)
         if index is None:
-            raise ScenarioError(f"nodes: no entry has `policy_pool: {name}`, which gives it nodes of this pool")
+            raise ScenarioError(f"nodes: no entry uses node pool {name}; add one with `policy_pool: {name}`")
         pools[index] = _enlarged(pools[index], n_nodes)
     return replace(scenario, pools=tuple(pools))
 
@@ -27,7 +27,7 @@ def with_added_nodes(scenario: Scenario, added: Mapping[str, int]) -> Scenario:
 def _enlarged(pool: Pool, n_nodes: int) -> Pool:
     if pool.queued is not None:
         raise ScenarioError(
-            f"nodes: the nodes of `policy_pool: {pool.policy_pool}` are created for provisioning requests, so the scenario determines its size"
+            f"nodes: node pool {pool.policy_pool} gets its nodes from provisioning requests, so its size cannot be varied"
         )
     if pool.scales:
         return replace(pool, most=pool.most + n_nodes)

@@ -303,7 +303,7 @@ def _job_changed(fields: Fields, job: Fields, at: float) -> Incident:
     job.done()
     priority, jumps = fields.raw("priority"), fields.boolean("jump")
     if (priority is not None) == jumps:
-        raise fields.fault("job", "set either `priority` or `jump`")
+        raise fields.fault("job", "set `priority` or `jump`, but not both")
     if priority is not None and (isinstance(priority, bool) or not isinstance(priority, int)):
         raise fields.fault("priority", f"`{priority}` is not an integer")
     fields.done()

@@ -11,4 +11,4 @@ def unmapped_types(types: Iterable[str], models: Container[str]) -> tuple[str, .
     if not unmapped:
         return ()
     named = f"type {unmapped[0]}" if len(unmapped) == 1 else f"types {', '.join(unmapped[:-1])} and {unmapped[-1]}"
-    return (f"jobs with GPU {named} accept any GPU; to restrict them, map each type to a GPU model of the nodes",)
+    return (f"jobs with GPU {named} accept any GPU; to restrict them, map each type to one of the nodes' GPU models",)

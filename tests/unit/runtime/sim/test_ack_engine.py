@@ -359,7 +359,7 @@ def test_unreadable_objects_are_named(objects: tuple[Node, ...], why: str) -> No
     ("event", "why"),
     [
         ("{at: 1s, job: {namespace: a}, jump: true}", "events[0].job.name: must be the name of the job"),
-        ("{at: 1s, job: {name: x}}", "events[0].job: set either `priority` or `jump`"),
+        ("{at: 1s, job: {name: x}}", "events[0].job: set `priority` or `jump`, but not both"),
         ("{at: 1s, job: {name: x}, priority: high}", "events[0].priority: `high` is not an integer"),
         ("{at: 1s, job: {name: x, kind: Job}, jump: true}", "events[0].job.kind: unknown field"),
     ],
