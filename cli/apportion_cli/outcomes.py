@@ -95,7 +95,7 @@ class Outcome:
         total = sum(made.n_evictions for made in found)
         if total > at_most:
             who = ", ".join(
-                f"{made.queue} evicted{f' by {made.by}' if made.by else ''} {_times(made.n_evictions)}"
+                f"{made.queue} evicted {_times(made.n_evictions)}{f' by {made.by}' if made.by else ''}"
                 for made in found
             )
             raise AssertionError(f"{counted(total, 'eviction')}, expected at most {at_most}: {who}")

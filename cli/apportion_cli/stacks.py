@@ -142,7 +142,7 @@ class DeployedStack:
             remaining = result.outputs.get("remaining")
             if remaining is None or not remaining.value:
                 return number
-            say(f"update {number} is done; {int(remaining.value)} remaining\n")
+            say(f"update {number} completed; {int(remaining.value)} remaining\n")
         raise PreconditionError(f"the stack {self.name} has not converged after {_MAX_UPDATES} updates")
 
     def drift(self) -> tuple[DriftedObject, ...]:

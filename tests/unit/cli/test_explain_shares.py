@@ -235,7 +235,7 @@ def test_queue_as_written_has_a_hint_in_place_of_the_share(run: Run, tmp_path: P
     assert (told.code, told.err) == (0, "")
     assert HEADING not in told.out
     assert told.out.endswith(
-        "\n\nThe queue's fair share depends on the cluster: add `--env prod --cluster\nkai` (or dev) to see how it is computed.\n"
+        "\n\nThe queue's fair share depends on the cluster: add `--env prod --cluster kai`\n(or dev) to see how it is computed.\n"
     )
     assert "depends on the cluster" not in run("explain", "queue", "vision", "-p", "policy.yaml", "--json").out
 

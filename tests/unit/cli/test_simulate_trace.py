@@ -113,7 +113,7 @@ def test_option_about_nodes_is_refused_for_a_trace_without_nodes(
     (tmp_path / "jobs.txt").write_text(SACCT)
     refused = run("simulate", queues, "--trace", f"sacct:{tmp_path / 'jobs.txt'}", option, "0.5")
     assert refused.code == 3
-    assert f"{option} applies to the nodes in a trace, but {tmp_path / 'jobs.txt'} has none" in refused.err
+    assert f"{option} applies to the nodes in a trace, but {tmp_path / 'jobs.txt'} contains none" in refused.err
     assert f"hint: omit {option}, and set the number of nodes in the scenario" in refused.err
 
 

@@ -91,7 +91,7 @@ def test_missing_snapshot_is_unknown(cut: Review) -> None:
 @pytest.mark.parametrize("base", [Fate.SAFE, Fate.ON_DEMAND, Fate.STUCK])
 def test_newly_unknown_work_is_named(base: Fate, cut: Review) -> None:
     lines = first_screen(comment(with_fates(cut, [row("train", Fate.UNKNOWN, base, rule="its queue does not exist")])))
-    assert lines[1].startswith("### 🟠 The outcome of 1 running workload on prod/one is unknown.")
+    assert lines[1].startswith("### 🟠 What happens to 1 running workload on prod/one is unknown.")
     assert "| `train` | `vision` | 8 H100 | unknown | its queue does not exist |" in lines
 
 

@@ -86,7 +86,9 @@ def test_drain_counts_the_running_work_of_a_deleted_queue(tmp_path: Path) -> Non
     running = [row("a", Fate.STUCK), row("b", Fate.ON_DEMAND), row("c", Fate.SAFE, queue="speech")]
     texts = [each.text for each in drains("prod/one", base, head, fates(running), {"vision": "sight"})]
     assert len(texts) == 1
-    assert texts[0].startswith("`vision`, which is deleted: wait until its 2 running workloads finish, or add `sight`")
+    assert texts[0].startswith(
+        "`vision`, which is deleted: wait until its 2 running workloads finish, or first add `sight`"
+    )
     assert drains("prod/one", base, head, fates(running[2:]), {"vision": "sight"}) == ()
 
 

@@ -84,7 +84,7 @@ def test_attempts_without_times_are_reported() -> None:
     attempts = [_attempt(None, "2018-01-01 00:05:00", 8, 8), _attempt("2018-01-01 00:06:00", None, 8, 8)]
     trace = _read({**_JOB, "attempts": [*attempts, *_JOB["attempts"]]})
     assert trace.jobs[0].stays_s == 2400.0
-    assert trace.warnings == ("2 attempts have no start or end time, and no runtime in the simulation",)
+    assert trace.warnings == ("2 attempts have no start or end time; the simulation assumes a runtime of 0",)
 
 
 def test_attempts_of_different_sizes_are_reported() -> None:

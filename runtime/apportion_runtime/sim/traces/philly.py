@@ -72,7 +72,7 @@ def read_philly(log: Source, rules: PhillyRules | None = None) -> Trace:
 
 def _warnings(n_unknown: int, n_resized: int) -> Iterator[str]:
     if n_unknown:
-        yield f"{counted(n_unknown, 'attempt has', 'attempts have')} no start or end time, and no runtime in the simulation"
+        yield f"{counted(n_unknown, 'attempt has', 'attempts have')} no start or end time; the simulation assumes a runtime of 0"
     if n_resized:
         jobs = counted(n_resized, "job has", "jobs have")
         yield f"{jobs} attempts with different numbers of GPUs; the simulation uses the number of the first attempt"
