@@ -14,7 +14,8 @@ from unittest.mock import patch
 import numpy as np
 
 from apportion_runtime.core.cycle import cycle
-from apportion_runtime.core.nodes import Entry, NodeTable
+from apportion_runtime.core.node_entry import Entry
+from apportion_runtime.core.nodes import NodeTable
 from apportion_runtime.core.resources import GPU
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import RESOURCES

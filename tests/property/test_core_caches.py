@@ -24,10 +24,11 @@ from apportion_runtime.core.pending_classes import ClassOutcomes, PendingClasses
 from apportion_runtime.core.plugins.predicates import Predicates
 from apportion_runtime.core.queue_jobs import QueueJobs
 from apportion_runtime.core.queue_keys import QueueKeys
+from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.running_totals import RunningTotal
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.shared_gpus import SharedGpus
-from apportion_runtime.core.shares import QueueShare, Shares
+from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.solver import failure_cache
 from apportion_runtime.core.solver import scenario_simulation as simulation
 from apportion_runtime.core.solver.search_state import SearchState

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, UNLIMITED
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.shares import QueueShare
 
 _UNITS = {"cpu": (CPU, 1000, "cores"), "memory": (MEMORY, 1024**3, "GiB"), "gpu": (GPU, 1, "GPUs")}
 """The index of each resource in the core's amounts, its unit in these, and the unit's name."""

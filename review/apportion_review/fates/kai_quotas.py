@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from apportion_runtime.core.job import Job
-from apportion_runtime.core.shares import QueueShare
+from apportion_runtime.core.queue_share import QueueShare
 
 _UNITS = (("cores", 1e3), ("GB of memory", 1e9), ("GPUs", 1.0))
 """Units of each resource in messages: millicores, bytes, GPUs."""

@@ -14,9 +14,7 @@ def next_decision_time(session: Session) -> float | None:
 
 def _moments(session: Session) -> Iterator[float]:
     settings = session.settings
-    minima = {settings.default_preempt_min_runtime, settings.default_reclaim_min_runtime}
-    for queue in session.shares.queues.values():
-        minima.update(value for value in (queue.preempt_min_runtime, queue.reclaim_min_runtime) if value)
+    minima = {settings.default_preempt_min_runtime, settings.default_reclaim_min_runtime, *session.shares.min_runtimes}
     minima.discard(0.0)
     for job in session.active_jobs.unsettled.values():
         if job.stale_since is not None:

@@ -123,22 +123,25 @@ def _surplus(
 ) -> tuple[float, dict[str, tuple[float, Claim]]]:
     fractions: dict[str, tuple[float, Claim]] = {}
     number = 0
-    while True:
+    # A satisfied claim stays so: shares only grow.
+    wanting = [claim for claim in claims if not claim.is_satisfied]
+    while wanting:
         number += 1
         at_start = left
-        weights, total_weight = _weights(claims, k_value)
+        weights, total_weight = _weights(wanting, k_value)
         if total_weight == 0:
             break
         if record is not None:
-            record.rounds.append(Round(claims[0].priority, number, left, weights))
+            by_name = {claim.name: weight for claim, weight in zip(wanting, weights, strict=True)}
+            record.rounds.append(Round(claims[0].priority, number, left, by_name))
         again = False
-        for claim in claims:
+        for claim, weight in zip(wanting, weights, strict=True):
             if left == 0:
                 break
-            if claim.is_satisfied or claim.weight == 0:
+            if claim.weight == 0:
                 continue
             wanted = claim.wanted
-            part = at_start * (weights[claim.name] / total_weight)
+            part = at_start * (weight / total_weight)
             if wanted <= part:
                 given = wanted
                 fractions.pop(claim.name, None)
@@ -153,19 +156,20 @@ def _surplus(
             again = again or wanted < part
         if not again or left == 0:
             break
+        wanting = [claim for claim in wanting if not claim.is_satisfied]
     return left, fractions
 
 
-def _weights(claims: Sequence[Claim], k_value: float) -> tuple[dict[str, float], float]:
-    total = added(claim.weight for claim in claims if claim.wanted > 0)
+def _weights(wanting: Sequence[Claim], k_value: float) -> tuple[list[float], float]:
+    """Return the weights of claims that are not satisfied, adjusted for past usage, and their sum."""
+    total = added(claim.weight for claim in wanting)
     if total == 0:
-        return {}, 0.0
-    weights: dict[str, float] = {}
-    for claim in claims:
-        if not claim.is_satisfied:
-            part = claim.weight / total
-            weights[claim.name] = max(0.0, part + k_value * (part - claim.usage))
-    return weights, added(weights.values())
+        return [], 0.0
+    weights: list[float] = []
+    for claim in wanting:
+        part = claim.weight / total
+        weights.append(max(0.0, part + k_value * (part - claim.usage)))
+    return weights, added(weights)
 
 
 def _remainder(left: float, fractions: dict[str, tuple[float, Claim]], record: Record | None) -> float:

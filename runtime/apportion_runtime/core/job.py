@@ -5,19 +5,21 @@ Source: pkg/scheduler/api/podgroup_info (job_info.go, allocation_info.go, evicti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 import numpy as np
 
 from apportion_runtime.core.explain.fit_errors import JobFitError, TaskFitErrors
 from apportion_runtime.core.resources import GPU, Quantities, ResourceIndex, Vector
-from apportion_runtime.core.snapshot import PodGroup
+from apportion_runtime.core.snapshot import Pod, PodGroup
 from apportion_runtime.core.status import (
     ACTIVE_ALLOCATED_STATUSES,
     ALLOCATED_STATUSES,
+    BINDING,
     PENDING,
     PIPELINED,
+    RUNNING,
     SUCCEEDED,
 )
 from apportion_runtime.core.sub_groups import Member, PodSet, SubGroupSet, copied, order_members, tree
@@ -122,6 +124,34 @@ class Job:
         self.asked: list[tuple[float, ...]] | None = None
         self._order_key: JobKey | None = None
         self._allocated_quantities: Quantities | None = None
+
+    def carry_out(self, group: PodGroup, pods: Mapping[str, Pod], nodes: Sequence[str]) -> bool:
+        """Take over the records of a job whose pods run where they were bound; return whether they do.
+
+        The job is then as if opened anew from its records.
+        """
+        tasks = self.tasks
+        if not tasks or len(pods) != len(tasks) or not group.differs_in_times(self.group):
+            return False
+        for task, (uid, pod) in zip(tasks.values(), pods.items(), strict=True):
+            if task.uid != uid or not task.is_carried_out(pod, nodes):
+                return False
+        self.group = group
+        self.last_start, self.last_eviction, self.stale_since = group.last_start, group.last_eviction, group.stale_since
+        self.allocated = np.zeros(len(self.index))
+        for task, pod in zip(tasks.values(), pods.values(), strict=True):
+            task.pod, task.status, task.is_virtual = pod, pod.status, False
+            pod_set = self.pod_sets[task.pod_set]
+            pod_set.count(BINDING, -1)
+            pod_set.count(task.status, 1)
+            self.allocated = self.allocated + task.request
+        self.counts = {RUNNING: len(tasks)}
+        self.n_active_allocated = self.n_counted = len(tasks)
+        self.constraints, self.fit_errors, self.task_errors = None, [], {}
+        self.invalidate()
+        if self.on_change is not None:
+            self.on_change(self)
+        return True
 
     def view(self, tasks: Iterable[Task]) -> Job:
         """Return a view of the job with some of its pods, and with the current counts."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from apportion_runtime.core.node_entry import AcceptedRequest, Entry, is_plainly_charged
 from apportion_runtime.core.resources import GPU, GpuRequest, Quantities, ResourceIndex, Vector, hundredths, is_mig
-from apportion_runtime.core.shared_gpus import Row, SharedGpus, memory_fraction
+from apportion_runtime.core.shared_gpus import Row, SharedGpus, SharedSummary, memory_fraction
 from apportion_runtime.core.snapshot import DeviceKey, Node
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, PIPELINED, RELEASING
 from apportion_runtime.core.task import BY_MEMORY, FRACTION, MIG, REGULAR, Task
@@ -26,26 +27,6 @@ N = TypeVar("N", bound=np.generic)
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
-
-
-class Entry(NamedTuple):
-    """What a node charged for a pod: its status at the time, the vector, and the shared devices with their memory."""
-
-    status: int
-    charged: Vector
-    groups: tuple[str, ...]
-    memory: int
-    shares: bool
-    numa: tuple[tuple[int, tuple[float, ...]], ...] = ()
-    devices: tuple[DeviceKey, ...] = ()
-
-
-class _AcceptedRequest(NamedTuple):
-    """The request that a node accepts and charges for a pod: GPUs, vector, and quantities for queues."""
-
-    gpu: GpuRequest
-    vector: Vector
-    quantities: Quantities
 
 
 class NodeTable:
@@ -62,9 +43,11 @@ class NodeTable:
         for i, node in enumerate(self.nodes):
             self.allocatable[i, GPU] += node.dra_gpus
         self.idle = self.allocatable.copy()
-        self.releasing: Matrix = np.array([index.vector(node.releasing) for node in self.nodes]).reshape(
+        # Without the pods.
+        self._released: Matrix = np.array([index.vector(node.releasing) for node in self.nodes]).reshape(
             self.idle.shape
         )
+        self.releasing = self._released.copy()
         self.used = np.zeros_like(self.idle)
         self.tracked = self.allocatable > 0
         self.gpu_memory = np.array([_floored(node.gpu_memory) for node in self.nodes], dtype=np.int64)
@@ -87,20 +70,19 @@ class NodeTable:
         self.entries: list[dict[str, Entry]] = [{} for _ in self.nodes]
         self.legacy_mig: set[int] = set()
         # Accepted requests by shape of the pod and device memory of the node.
-        self._accepted: dict[tuple[int, int], _AcceptedRequest] = {}
+        self._accepted: dict[tuple[int, int], AcceptedRequest] = {}
         self.device_uses: dict[int, Counter[DeviceKey]] = {}
         self.all: Indices = np.arange(len(self.nodes))
         # Whether all amounts are whole numbers, whose sums do not depend on the order.
         self.is_whole = not (self.allocatable % 1).any()
         # Every row that changed, in order: caches derived from the rows remember how far they have read.
         self.changed: list[int] = []
-        self._shared_summary = _SharedSummary(len(self.nodes))
+        self._shared_summary = SharedSummary(len(self.nodes))
         self._shared_at = 0
 
     def most_free(self) -> Matrix:
         """Return the largest amounts of each node that can be idle or being released, without any pod."""
-        released = np.array([self.resources.vector(node.releasing) for node in self.nodes]).reshape(self.idle.shape)
-        most: Matrix = self.allocatable + released.clip(min=0)
+        most: Matrix = self.allocatable + self._released.clip(min=0)
         return most
 
     def _is_mig(self, i: int) -> bool:
@@ -141,17 +123,13 @@ class NodeTable:
         shared = self.shared.get(i)
         return shared is not None and shared.room >= self.memory_of(gpu, i)
 
-    def _read_shared(self) -> _SharedSummary:
+    def _read_shared(self) -> SharedSummary:
         """Update and return the summary of shared devices."""
-        kept = self._shared_summary
         n = len(self.changed)
         for i in set(self.changed[self._shared_at : n]):
-            shared = self.shared.get(i)
-            kept.room[i] = -1 if shared is None else shared.room
-            kept.free[i], kept.free_memory[i] = (0.0, 0) if shared is None else shared.available()
-            kept.leaving[i], kept.leaving_memory[i] = (0.0, 0) if shared is None else shared.releasing_amounts()
+            self._shared_summary.put(i, self.shared.get(i))
         self._shared_at = n
-        return kept
+        return self._shared_summary
 
     def _row(self, i: int) -> Row:
         return Row(self.idle[i], self.releasing[i], self.used[i])
@@ -185,20 +163,15 @@ class NodeTable:
             charged[GPU] = 0.0
         memory = self.memory_of(task.gpu, i) if shares else 0
         devices = task.gpu_devices if task.claims and task.accepted[GPU] > 0 and not shares else ()
-        entry = Entry(task.status, charged, task.gpu_groups if shares else (), memory, shares, task.numa, devices)
+        entry = Entry(
+            task.status, charged, task.gpu_groups if shares else (), memory, shares, task.numa, devices, task.accepted
+        )
         entries[task.uid] = entry
         if devices:
             charged = self._without_shared(i, charged, devices, by=1)
         if task.pod.legacy_mig:
             self.legacy_mig.add(i)
-        self.used[i] += charged
-        if entry.status == RELEASING:
-            self.releasing[i] += charged
-            self.idle[i] -= charged
-        elif entry.status == PIPELINED:
-            self.releasing[i] -= charged
-        else:
-            self.idle[i] -= charged
+        self._book(i, entry.status, charged)
         if shares:
             shared = self.shared_on(i)
             for group in entry.groups:
@@ -228,7 +201,7 @@ class NodeTable:
             entries = self.entries[task.node]
             if task.uid in entries:
                 raise ValueError(f"{task.uid} is already on {self.names[task.node]}")
-            entries[task.uid] = Entry(task.status, amounts, (), 0, shares=False, numa=task.numa)
+            entries[task.uid] = Entry(task.status, amounts, (), 0, shares=False, numa=task.numa, accepted=task.accepted)
         self.changed += rows.tolist()
 
     def remove(self, task: Task, i: int) -> None:
@@ -237,14 +210,7 @@ class NodeTable:
         charged = entry.charged
         if entry.devices:
             charged = self._without_shared(i, charged, entry.devices, by=-1)
-        self.used[i] -= charged
-        if entry.status == RELEASING:
-            self.releasing[i] -= charged
-            self.idle[i] += charged
-        elif entry.status == PIPELINED:
-            self.releasing[i] += charged
-        else:
-            self.idle[i] += charged
+        self._book(i, entry.status, -charged)
         if entry.shares:
             shared = self.shared_on(i)
             for group in entry.groups:
@@ -266,15 +232,83 @@ class NodeTable:
         made[GPU] = max(made[GPU] - shared, 0.0)
         return made
 
-    def clear(self, i: int) -> None:
-        """Remove all pods from a node."""
-        self.idle[i] = self.allocatable[i]
-        self.releasing[i], self.used[i] = self.resources.vector(self.nodes[i].releasing), 0.0
+    def refill(self, i: int, tasks: Sequence[Task]) -> None:
+        """Replace the pods on a node."""
+        self.changed.append(i)
+        is_plain = self.is_whole and all(map(is_plainly_charged, tasks))
+        is_special = i in self.shared or i in self.legacy_mig or i in self.device_uses
+        if is_plain and not is_special and all(task.kind == REGULAR for task in tasks):
+            self._exchange(i, tasks)
+            return
+        self.idle[i], self.releasing[i], self.used[i] = self.allocatable[i], self._released[i], 0.0
         self.entries[i] = {}
         self.shared.pop(i, None)
         self.legacy_mig.discard(i)
         self.device_uses.pop(i, None)
-        self.changed.append(i)
+        if is_plain:
+            self._add_plain(i, tasks)
+        else:
+            for task in tasks:
+                self.add(task, i)
+
+    def _exchange(self, i: int, tasks: Sequence[Task]) -> None:
+        """Replace pods with whole requests on a node without shared devices: its amounts depend only on its entries."""
+        before, entries = self.entries[i], dict[str, Entry]()
+        for task in tasks:
+            entry = before.pop(task.uid, None)
+            if entry is None or not entry.is_of(task):
+                if entry is not None:
+                    self._book(i, entry.status, -entry.charged)
+                charged = task.accepted * self.tracked[i]
+                entry = Entry(task.status, charged, (), 0, shares=False, numa=task.numa, accepted=task.accepted)
+                self._book(i, entry.status, charged)
+            elif entry.status != task.status:
+                entry = entry.in_state(task)
+            entries[task.uid] = entry
+        for entry in before.values():
+            self._book(i, entry.status, -entry.charged)
+        self.entries[i] = entries
+
+    def _book(self, i: int, status: int, charged: Vector) -> None:
+        """Add a charge to a node's amounts."""
+        self.used[i] += charged
+        if status == RELEASING:
+            self.releasing[i] += charged
+            self.idle[i] -= charged
+        elif status == PIPELINED:
+            self.releasing[i] -= charged
+        else:
+            self.idle[i] -= charged
+
+    def _add_plain(self, i: int, tasks: Sequence[Task]) -> None:
+        """Charge pods whose requests are whole, except for fractions of devices, to an empty node.
+
+        The sums are exact in any order. Charging whole devices does not change what shared devices compare, the sum of
+        idle and used devices, so the pods with fractions can follow together.
+        """
+        entries, tracked = self.entries[i], self.tracked[i]
+        idle, releasing, used = row = self._row(i)
+        with_fractions: list[Entry] = []
+        for task in tasks:
+            if task.status & ACTIVE_USED_STATUSES:
+                self._accept(task, i)
+            charged = task.accepted * tracked
+            if task.received_fraction:
+                charged[GPU] = 0.0
+                memory = self.memory_of(task.gpu, i)
+                entry = Entry(task.status, charged, task.gpu_groups, memory, shares=True, numa=task.numa)
+                with_fractions.append(entry)
+            else:
+                entry = Entry(task.status, charged, (), 0, shares=False, numa=task.numa, accepted=task.accepted)
+            entries[task.uid] = entry
+            used += charged
+            if task.status == RELEASING:
+                releasing += charged
+        idle -= used
+        for entry in with_fractions:
+            shared = self.shared_on(i)
+            for group in entry.groups:
+                shared.add(group, entry.memory, entry.status, row)
 
     def update(self, task: Task, i: int) -> None:
         """Charge a pod again, with its current status."""
@@ -299,7 +333,7 @@ class NodeTable:
             return False
         # Reinserted, so that it becomes the node's last pod.
         del entries[task.uid]
-        entries[task.uid] = Entry(task.status, entry.charged, (), 0, shares=False, numa=task.numa)
+        entries[task.uid] = entry.in_state(task)
         if entry.status == RELEASING:
             self.releasing[i] -= entry.charged
         if task.status == RELEASING:
@@ -323,7 +357,7 @@ class NodeTable:
                 accepted_gpus = accepted_gpu.gpus
             accepted = task.request.copy()
             accepted[GPU] = accepted_gpus
-            known = self._accepted[key] = _AcceptedRequest(accepted_gpu, accepted, self.resources.quantities(accepted))
+            known = self._accepted[key] = AcceptedRequest(accepted_gpu, accepted, self.resources.quantities(accepted))
         task.accepted_gpu, task.accepted, task.accepted_quantities = known
 
     def quota_on(self, task: Task, i: int) -> Quantities:
@@ -351,17 +385,6 @@ class NodeTable:
         shared = self._read_shared()
         whole = [self.resources.gpus_of_rows(amounts).astype(np.int64) for amounts in (self.idle, self.releasing)]
         return np.asarray((whole[0] + whole[1]) * self.gpu_memory + shared.free_memory + shared.leaving_memory)
-
-
-class _SharedSummary:
-    """The shared devices of each node: the largest free memory, and devices and MiB free or being released."""
-
-    __slots__ = ("free", "free_memory", "leaving", "leaving_memory", "room")
-
-    def __init__(self, n_nodes: int) -> None:
-        self.room = np.full(n_nodes, -1, dtype=np.int64)
-        self.free, self.leaving = np.zeros(n_nodes), np.zeros(n_nodes)
-        self.free_memory, self.leaving_memory = (np.zeros(n_nodes, dtype=np.int64) for _ in range(2))
 
 
 def _floored(gpu_memory: int | None) -> int:

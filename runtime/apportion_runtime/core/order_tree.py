@@ -10,7 +10,7 @@ from apportion_runtime.core.heap import Heap
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.queue_jobs import JobList
 from apportion_runtime.core.queue_order import Key
-from apportion_runtime.core.shares import QueueShare
+from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.sorted_jobs import SortedJobs
 
 

@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 from apportion_runtime.core.order_tree import OrderedQueue
 from apportion_runtime.core.queue_order import Key, comes_first, order_key
+from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
-from apportion_runtime.core.shares import QueueShare, Shares
+from apportion_runtime.core.shares import Shares
 
 
 class QueueKeys:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.resources import Quantities, less_equal
-from apportion_runtime.core.shares import QueueShare
 
 Key = tuple[bool, bool, int, bool, float, float]
 

@@ -9,7 +9,6 @@ Source: pkg/scheduler/plugins/proportion/proportion.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import NamedTuple
 
 from apportion_runtime.core.job import Job
@@ -91,12 +90,6 @@ def usage_by_queue(
         if usage.fractions:
             fractions.setdefault(job.queue, []).append((job.number, usage.fractions))
     return amounts, fractions
-
-
-def fractions_in_order(fractions: Iterable[NumberedFractions]) -> Iterable[Fraction]:
-    """Yield the fractions of jobs in the session's order."""
-    for _, of_job in sorted(fractions, key=itemgetter(0)):
-        yield from of_job
 
 
 def _requested(task: Task, device_memory: int | None) -> Quantities:

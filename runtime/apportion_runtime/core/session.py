@@ -22,7 +22,7 @@ from apportion_runtime.core.plugins.topology import Part, TopologyTrees
 from apportion_runtime.core.queue_jobs import ActiveJobs, QueueJobs, in_order
 from apportion_runtime.core.queue_usage import usage_by_queue
 from apportion_runtime.core.reasons import Reasons
-from apportion_runtime.core.resources import ResourceIndex
+from apportion_runtime.core.resources import GpuRequest, ResourceIndex
 from apportion_runtime.core.search_limit import SearchLimit
 from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.snapshot import Pod, PodGroup, Settings, Snapshot
@@ -30,6 +30,8 @@ from apportion_runtime.core.statement import EvictionSet, Statement
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, RELEASING
 from apportion_runtime.core.sub_groups import PodSet
 from apportion_runtime.core.task import NO_NODE, Shape, Task, shape_of
+
+_MOST_RECENT = 1_000
 
 
 @dataclass(slots=True)
@@ -79,9 +81,14 @@ class Session:
             group.last_start is not None and group.last_start > snapshot.now for group in snapshot.pod_groups
         )
         self.queue_jobs: dict[str, QueueJobs] = {}
+        # The queues of jobs that do not exist, among the first of `queue_jobs`.
+        self._missing_queues: list[str] = []
+        self._n_queues_seen = 0
         self.active_jobs = ActiveJobs()
         self.pending_classes = PendingClasses()
         self._shapes: dict[object, Shape] = {}
+        # By the id of the request, which pods that are read with the same request share.
+        self._recent_shapes: dict[int, tuple[Mapping[str, float], GpuRequest, Shape]] = {}
         self._open_jobs(snapshot)
         memories = [int(m) for m in self.nodes.gpu_memory if m > DEFAULT_GPU_MEMORY]
         self.min_device_memory = min(memories, default=settings.default_device_memory)
@@ -133,11 +140,12 @@ class Session:
 
     def jobs_without_queue(self) -> Iterator[Job]:
         """Yield the jobs whose queue does not exist."""
-        if self.queue_jobs.keys() <= self.shares.queues.keys():
-            return
-        for queue, queue_jobs in self.queue_jobs.items():
-            if queue not in self.shares.queues:
-                yield from queue_jobs.jobs.values()
+        if self._n_queues_seen != len(self.queue_jobs):
+            # Neither queues nor the queues of jobs are removed from a session.
+            self._missing_queues = [queue for queue in self.queue_jobs if queue not in self.shares.queues]
+            self._n_queues_seen = len(self.queue_jobs)
+        for queue in self._missing_queues:
+            yield from self.queue_jobs[queue].jobs.values()
 
     def _open_jobs(self, snapshot: Snapshot) -> None:
         by_group: dict[str, list[Task]] = {group.uid: [] for group in snapshot.pod_groups}
@@ -157,6 +165,9 @@ class Session:
 
     def open_task(self, pod: Pod) -> Task:
         """Return a pod with its recorded status; no node is charged for it."""
+        recent = self._recent_shapes.get(id(pod.request))
+        if recent is not None and recent[0] is pod.request and recent[1] is pod.gpu:
+            return self._task_of(pod, recent[2])
         key = (tuple(sorted(pod.request.items())), pod.gpu)
         known = self._shapes.get(key)
         if known is None:
@@ -172,7 +183,13 @@ class Session:
             # A fraction of a device is charged only to that device.
             whole[2] |= pod.gpu.portion < 1
             self.nodes.is_whole = self.nodes.is_whole and bool(whole.all())
-        task = Task(pod, known, self.plugins)
+        if len(self._recent_shapes) >= _MOST_RECENT:
+            self._recent_shapes.clear()
+        self._recent_shapes[id(pod.request)] = pod.request, pod.gpu, known
+        return self._task_of(pod, known)
+
+    def _task_of(self, pod: Pod, shape: Shape) -> Task:
+        task = Task(pod, shape, self.plugins)
         if pod.claims:
             self.claims.open_task(task)
         if pod.node is not None:

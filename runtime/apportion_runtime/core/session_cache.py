@@ -36,6 +36,8 @@ _MOST_CHANGES = 200_000
 """Changes of nodes kept for the rankings before these are rebuilt."""
 MOST_LEFTOVERS = 10_000
 """Distinct requests, constraints and queues of pods and jobs that are gone before a new session is opened."""
+_MOST_REQUESTS = 1_000
+"""Requests that are known to name no new resource."""
 _NO_GROUP = ""
 
 
@@ -63,6 +65,8 @@ class _Changes:
     jobs: dict[str, None] = field(default_factory=dict)
     nodes: set[int] = field(default_factory=set)
     others: bool = False
+    requests: list[Pod] = field(default_factory=list)
+    """Pods whose request may name a resource that the session does not have."""
 
 
 class SessionCache:
@@ -89,6 +93,8 @@ class SessionCache:
         self._counted: dict[str, Sequence[float]] = {}
         self._numbered: dict[str, Sequence[NumberedFractions]] = {}
         self._changed_queues: dict[str, None] = {}
+        # Requests of which the session has all resources, by id: pods that are read with the same request share it.
+        self._known_requests: dict[int, Mapping[str, float]] = {}
         self._read_changes = 0
         self._changes = _Changes()
 
@@ -171,6 +177,8 @@ class SessionCache:
         before = self._pods[group].get(pod.uid)
         if before is not None:
             self._detach(before)
+        if pod.gpu.mig or self._known_requests.get(id(pod.request)) is not pod.request:
+            self._changes.requests.append(pod)
         self._pods[group][pod.uid] = pod
         if pod.node is not None and pod.status & ACTIVE_USED_STATUSES:
             self._pods_by_node.setdefault(pod.node, {})[pod.uid] = pod
@@ -257,16 +265,17 @@ class SessionCache:
 
     def _has_new_resources(self, session: Session) -> bool:
         index = session.resources
-        changed = (self._pods[uid] for uid in self._changes.jobs if uid in self._pods)
-        return any(
-            index.get(name) < 0
-            for pods in chain(changed, (self._pods[_NO_GROUP],) if self._changes.others else ())
-            for pod in pods.values()
-            for name in chain(pod.request, (name for name, _ in pod.gpu.mig))
-        )
+        for pod in self._changes.requests:
+            if any(index.get(name) < 0 for name in chain(pod.request, (name for name, _ in pod.gpu.mig))):
+                return True
+            if len(self._known_requests) >= _MOST_REQUESTS:
+                self._known_requests.clear()
+            self._known_requests[id(pod.request)] = pod.request
+        return False
 
     def _open_anew(self, snapshot: Snapshot) -> Session:
         session = self._session = Session(snapshot, self.settings)
+        self._known_requests.clear()
         self._tasks = {uid: task for job in session.jobs.values() for uid, task in job.tasks.items()}
         for number, uid in enumerate(self._groups):
             self._numbers[uid] = number
@@ -284,13 +293,14 @@ class SessionCache:
             self._rebuild_job(session, uid)
         if self._changes.others:
             self._rebuild_others(session)
+        known = self._tasks
         for i in sorted(self._changes.nodes):
-            nodes.clear(i)
-            for uid, pod in sorted(self._pods_by_node.get(nodes.names[i], {}).items()):
-                task = self._tasks.get(uid)
-                if task is None:
-                    task = self._tasks[uid] = session.open_task(pod)
-                nodes.add(task, i)
+            pods = self._pods_by_node.get(nodes.names[i], {})
+            uids = sorted(pods)
+            for uid in uids:
+                if uid not in known:
+                    known[uid] = session.open_task(pods[uid])
+            nodes.refill(i, [known[uid] for uid in uids])
         for uid in self._changes.jobs:
             self._count_job(session, uid)
         self._begin_cycle(session)
@@ -311,8 +321,13 @@ class SessionCache:
         self._changes.jobs.update((uid, None) for uid in jobs if uid in self._groups)
 
     def _rebuild_job(self, session: Session, uid: str) -> None:
-        tasks = [session.open_task(pod) for pod in self._pods[uid].values()]
-        session.open_job(self._groups[uid], tasks, self._numbers[uid])
+        group, pods, job = self._groups[uid], self._pods[uid], session.jobs.get(uid)
+        tasks: Iterable[Task]
+        if job is not None and job.number == self._numbers[uid] and job.carry_out(group, pods, session.nodes.names):
+            tasks = job.tasks.values()
+        else:
+            tasks = [session.open_task(pod) for pod in pods.values()]
+            session.open_job(group, tasks, self._numbers[uid])
         for task in tasks:
             self._tasks[task.uid] = task
             session.predicates.note(task.pod)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from apportion_runtime.core.resources import GPU, Vector
 from apportion_runtime.core.running_totals import added
 from apportion_runtime.core.status import PIPELINED, RELEASING
@@ -174,3 +176,20 @@ class SharedGpus:
                 free = self.memory - self.allocated.get(group, 0) + self.releasing.get(group, 0)
                 total += max(free, 0) / self.memory
         return total
+
+
+class SharedSummary:
+    """The shared devices of each node: the largest free memory, and devices and MiB free or being released."""
+
+    __slots__ = ("free", "free_memory", "leaving", "leaving_memory", "room")
+
+    def __init__(self, n_nodes: int) -> None:
+        self.room = np.full(n_nodes, _NONE, dtype=np.int64)
+        self.free, self.leaving = np.zeros(n_nodes), np.zeros(n_nodes)
+        self.free_memory, self.leaving_memory = (np.zeros(n_nodes, dtype=np.int64) for _ in range(2))
+
+    def put(self, i: int, shared: SharedGpus | None) -> None:
+        """Set the row of a node, which may have no shared devices."""
+        self.room[i] = _NONE if shared is None else shared.room
+        self.free[i], self.free_memory[i] = (0.0, 0) if shared is None else shared.available()
+        self.leaving[i], self.leaving_memory[i] = (0.0, 0) if shared is None else shared.releasing_amounts()

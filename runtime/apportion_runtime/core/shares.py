@@ -1,176 +1,49 @@
-"""The quota, fair share, allocation and request of each queue: the state of the proportion plugin in a session.
+"""The queues of a session, and the capacity they divide: the state of the proportion plugin.
 
-Source: pkg/scheduler/plugins/proportion/proportion.go, resource_share/.
+Source: pkg/scheduler/plugins/proportion/proportion.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import fsum
+from operator import itemgetter
 from types import MappingProxyType
 
-from apportion_runtime.core.division import Claim, divide
+from apportion_runtime.core.division import divide
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.nodes import NodeTable
-from apportion_runtime.core.queue_usage import Fraction, NumberedFractions, fractions_in_order
-from apportion_runtime.core.resources import GPU, MEMORY, NO_QUANTITIES, UNLIMITED, Quantities, exceeds
+from apportion_runtime.core.queue_share import QueueShare, claims_of
+from apportion_runtime.core.queue_usage import Fraction, NumberedFractions
+from apportion_runtime.core.resources import NO_QUANTITIES, UNLIMITED, Quantities
 from apportion_runtime.core.snapshot import Pod, Queue
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES
 from apportion_runtime.core.task import Task
 
 RESOURCES = ("cpu", "memory", "gpu")
-_NO_SHARE_FACTOR = 1000
-"""Weight of usage without any share: it dominates every real share."""
+_NUMBER = itemgetter(0)
 NO_FRACTIONS: Mapping[str, Sequence[NumberedFractions]] = MappingProxyType({})
 
 
-class QueueShare:
-    """A queue's numbers, each a list of cpu (millicores), memory (bytes) and gpu (devices); -1 is unlimited."""
-
-    __slots__ = (
-        "_allocatable",
-        "allocated",
-        "allocated_np",
-        "children",
-        "created",
-        "deserved",
-        "fair",
-        "keys",
-        "keys_version",
-        "limit",
-        "name",
-        "parent",
-        "path",
-        "preempt_min_runtime",
-        "priority",
-        "reclaim_min_runtime",
-        "request",
-        "reset_version",
-        "usage",
-        "version",
-        "victim_held",
-        "victim_key",
-        "victim_key_version",
-        "weight",
-    )
-
-    def __init__(self, queue: Queue) -> None:
-        self.name, self.parent = queue.name, queue.parent
-        self.priority, self.created = queue.priority, queue.created
-        self.preempt_min_runtime, self.reclaim_min_runtime = queue.preempt_min_runtime, queue.reclaim_min_runtime
-        each = (queue.cpu, queue.memory, queue.gpu)
-        self.deserved = [resource.quota for resource in each]
-        self.limit = [resource.limit for resource in each]
-        for numbers in (self.deserved, self.limit):
-            # The engine treats memory below -1 as unlimited, and uses such amounts of cpu and GPUs unchanged.
-            numbers[MEMORY] = max(UNLIMITED, numbers[MEMORY])
-        self.weight = [resource.weight for resource in each]
-        self.usage = list(queue.usage)
-        self.children: list[str] = []
-        self.path: tuple[QueueShare, ...] = ()
-        # Caches derived from the allocations compare this version.
-        self.version = self.reset_version = 0
-        self.reset()
-
-    def reset(self) -> None:
-        """Clear requests, allocations and fair shares."""
-        self.request = [0.0, 0.0, 0.0]
-        self.allocated = [0.0, 0.0, 0.0]
-        self.allocated_np = [0.0, 0.0, 0.0]
-        self.fair = [0.0, 0.0, 0.0]
-        self._allocatable: list[float] | None = None
-        self.version += 1
-        # By the request of the next job: hundreds of pending jobs have few different requests.
-        self.keys: dict[Quantities, tuple[bool, bool, int, bool, float, float]] = {}
-        self.keys_version = self.version
-        self.victim_key: tuple[bool, bool, int, bool, float, float] | None = None
-        self.victim_held: Quantities = NO_QUANTITIES
-        self.victim_key_version = -1
-
-    def add_fractions(self, fractions: Iterable[Fraction]) -> None:
-        """Add fractions of devices to requests and allocations, one after the other."""
-        request, allocated, allocated_np = self.request[GPU], self.allocated[GPU], self.allocated_np[GPU]
-        for gpus, is_allocated, is_non_preemptible in fractions:
-            request += gpus
-            if is_allocated:
-                allocated += gpus
-            if is_non_preemptible:
-                allocated_np += gpus
-        self.request[GPU], self.allocated[GPU], self.allocated_np[GPU] = request, allocated, allocated_np
-
-    def set_fair_share(self, r: int, share: float) -> None:
-        """Set the fair share of a resource."""
-        self.fair[r] = share
-        self._allocatable = None
-        self.version += 1
-        if self.reset_version == self.version - 1:
-            # The counted amounts have not changed since the recount.
-            self.reset_version = self.version
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether the queue is a leaf; only leaves have jobs."""
-        return not self.children
-
-    @property
-    def allocatable(self) -> list[float]:
-        """The amount that the queue may use: its quota or fair share, whichever is larger, within the limit."""
-        if self._allocatable is None:
-            self._allocatable = [
-                _allocatable(d, f, limit) for d, f, limit in zip(self.deserved, self.fair, self.limit, strict=True)
-            ]
-        return self._allocatable
-
-    def at(self, allocated: list[float], allocated_np: list[float]) -> QueueShare:
-        """Return a copy with other allocations; its path is still that of the original."""
-        made = QueueShare.__new__(QueueShare)
-        for name in self.__slots__:
-            setattr(made, name, getattr(self, name))
-        made.allocated, made.allocated_np = allocated, allocated_np
-        return made
-
-    def is_over_fair_share(self) -> bool:
-        """Return whether the queue uses more than its fair share of every resource."""
-        fair, used = self.fair, self.allocated
-        return fair[0] < used[0] and fair[1] < used[1] and fair[2] < used[2]
-
-    def fits_deserved(self, request: Quantities) -> bool:
-        """Return whether the queue's allocation with a further request stays within its quota, in every resource."""
-        used, quota = self.allocated, self.deserved
-        return not (
-            exceeds(used[0] + request[0], quota[0])
-            or exceeds(used[1] + request[1], quota[1])
-            or exceeds(used[2] + request[2], quota[2])
-        )
-
-    def dominant_share(self, allocated: Sequence[float], total: Quantities) -> float:
-        """Return the largest ratio of allocations to what the queue may use."""
-        largest = 0.0
-        for used, share, capacity in zip(allocated, self.allocatable, total, strict=True):
-            of = capacity if share == UNLIMITED else share
-            part = used * _NO_SHARE_FACTOR if of == 0 else used / of
-            if part > largest:  # noqa: PLR1730 - a call costs more, and this is the hottest loop.
-                largest = part
-        return largest
-
-
-def _allocatable(deserved: float, fair: float, limit: float) -> float:
-    if deserved == UNLIMITED:
-        return limit
-    share = max(deserved, fair)
-    return share if limit == UNLIMITED else min(limit, share)
-
-
-def claims_of(siblings: Iterable[QueueShare], r: int) -> list[Claim]:
-    """Return the claims of sibling queues on a resource, before it is divided."""
-    return [
-        Claim(q.name, q.deserved[r], q.limit[r], q.weight[r], q.request[r], q.priority, q.created, q.usage[r])
-        for q in siblings
-    ]
+def _requests_within_quotas(siblings: Iterable[QueueShare], r: int, total: float) -> list[float] | None:
+    """Return the requests of sibling queues within their limits; None if the quota of any does not cover its request."""
+    requests: list[float] = []
+    for queue in siblings:
+        request, limit, quota = queue.request[r], queue.limit[r], queue.deserved[r]
+        if limit != UNLIMITED and limit < request:
+            request = limit
+        if not request <= (total if quota == UNLIMITED else quota):
+            return None
+        requests.append(request)
+    return requests
 
 
 class Shares:
-    """Every queue of the session by name, and the capacity they divide."""
+    """Every queue of the session by name, and the capacity they divide.
+
+    Attributes:
+        min_runtimes: The distinct minimum runtimes that queues declare, in seconds.
+    """
 
     def __init__(self, queues: Iterable[Queue]) -> None:
         self.queues: dict[str, QueueShare] = {queue.name: QueueShare(queue) for queue in queues}
@@ -182,13 +55,22 @@ class Shares:
             queue.path = tuple(self._path(queue))
         self.roots = [queue for queue in self.queues.values() if not queue.parent]
         self.total: Quantities = (0.0, 0.0, 0.0)
-        # The amounts of the last recount, and the inputs and results of each division.
+        # The amounts of the last recount, and the inputs of each division: fair shares change only with them.
         self._counted: dict[str, tuple[Sequence[float], list[tuple[Fraction, ...]]]] | None = None
-        self._divided: dict[tuple[str | None, int], tuple[tuple[float, ...], list[float]]] = {}
+        self._divided: dict[tuple[str | None, int], list[float]] = {}
         # The number of divisions: fair shares change only then.
         self.epoch = 0
-        # Queues recounted since the last division, with their ancestors.
-        self._recounted: set[str] = set(self.queues)
+        # The capacity that was divided last.
+        self._divided_total: tuple[Quantities, float] | None = None
+        # Queues whose requests the last recount changed, with their ancestors.
+        self._asking: set[str] = set(self.queues)
+        # The leaves charged since the last recount.
+        self._charged: dict[str, QueueShare] = {}
+        # The names in `counted` below each queue, in their order.
+        self._below: dict[str, list[str]] = {}
+        self._changed: dict[str, QueueShare] = dict(self.queues)
+        runtimes = ((queue.preempt_min_runtime, queue.reclaim_min_runtime) for queue in self.queues.values())
+        self.min_runtimes = frozenset(value for both in runtimes for value in both if value)
 
     def recount(
         self,
@@ -205,37 +87,54 @@ class Shares:
             fractions: The fractions of GPUs in these leaves.
             changed: The leaves whose totals may have changed since the last recount; None compares all.
         """
-        before, renewed = self._counted, counted.keys() if changed is None else changed
-        outdated = set[str]()
-        for queue in self.queues.values():
-            if before is None or queue.version != queue.reset_version:
-                outdated.add(queue.name)
-        leaves = [(self.queues[name], amounts) for name, amounts in counted.items() if name in self.queues]
-        known = {} if before is None else before
-        for name in counted.keys() if before is None else renewed:
+        known = self._counted
+        outdated = set[str]() if known is not None else set(self.queues)
+        for leaf in self._charged.values():
+            outdated.update(queue.name for queue in leaf.path)
+        self._charged.clear()
+        if known is None or changed is None:
+            changed, self._below = counted, {}
+        known = {} if known is None else known
+        is_first = not self._below
+        for name in changed:
+            path = self.queues[name].path if name in self.queues else ()
+            if is_first or name not in known:
+                for queue in path:
+                    self._below.setdefault(queue.name, []).append(name)
             # The numbers of jobs are those of this cycle.
             total = counted[name], [of_job for _, of_job in fractions.get(name, ())]
             if known.get(name) != total:
                 known[name] = total
-                outdated.update(queue.name for queue in (self.queues[name].path if name in self.queues else ()))
-        for name in outdated:
-            self.queues[name].reset()
-        below: dict[str, list[NumberedFractions]] = {}
-        for leaf, amounts in leaves:
-            for queue in leaf.path:
-                if queue.name in outdated:
-                    _increase(queue.request, amounts[:3])
-                    _increase(queue.request, amounts[6:])
-                    _increase(queue.allocated, amounts[:3])
-                    _increase(queue.allocated_np, amounts[3:6])
-                    below.setdefault(queue.name, []).extend(fractions.get(leaf.name, ()))
-        for name, parts_below in below.items():
-            self.queues[name].add_fractions(fractions_in_order(parts_below))
+                outdated.update(queue.name for queue in path)
+        self._asking = set()
         for name in outdated:
             queue = self.queues[name]
-            queue.reset_version = queue.version
+            before = queue.request
+            self._sum_up(queue, counted, fractions)
+            if queue.request != before:
+                self._asking.update(above.name for above in queue.path)
         self._counted = known
-        self._recounted = outdated
+
+    def _sum_up(
+        self,
+        queue: QueueShare,
+        counted: Mapping[str, Sequence[float]],
+        fractions: Mapping[str, Sequence[NumberedFractions]],
+    ) -> None:
+        """Set a queue's requests and allocations to the sums of the leaves below it."""
+        cpu = memory = gpu = held_cpu = held_memory = held_gpu = own_cpu = own_memory = own_gpu = 0.0
+        below: list[NumberedFractions] = []
+        for leaf in self._below.get(queue.name, ()):
+            held, asked = counted[leaf][:6], counted[leaf][6:]
+            cpu, memory, gpu = cpu + held[0] + asked[0], memory + held[1] + asked[1], gpu + held[2] + asked[2]
+            held_cpu, held_memory, held_gpu = held_cpu + held[0], held_memory + held[1], held_gpu + held[2]
+            own_cpu, own_memory, own_gpu = own_cpu + held[3], own_memory + held[4], own_gpu + held[5]
+            below += fractions.get(leaf, ())
+        queue.count([cpu, memory, gpu], [held_cpu, held_memory, held_gpu], [own_cpu, own_memory, own_gpu])
+        if below:
+            # In the session's order.
+            queue.add_fractions(sorted(below, key=_NUMBER))
+        self._changed[queue.name] = queue
 
     def _drop_orphans(self) -> None:
         """Drop queues without an existing ancestor path, with everything below them."""
@@ -285,7 +184,9 @@ class Shares:
     def divide(self, k_value: float) -> None:
         """Compute every queue's fair share, from the roots down."""
         self.epoch += 1
-        self._divide(self.total, None, k_value)
+        if self._asking or self._divided_total != (self.total, k_value):
+            self._divided_total = self.total, k_value
+            self._divide(self.total, None, k_value)
 
     def children_of(self, queue: QueueShare | None) -> list[QueueShare]:
         """Return the children of a queue, or the roots."""
@@ -300,19 +201,25 @@ class Shares:
         others: set[str] = set()
         for r in range(len(RESOURCES)):
             # The other inputs of a division never change.
-            asked = (total[r], k_value, *(queue.request[r] for queue in siblings))
+            asked = [total[r], k_value]
+            asked += [queue.request[r] for queue in siblings]
             place = (None if above is None else above.name, r)
-            known = self._divided.get(place)
-            if known is None or known[0] != asked:
+            if self._divided.get(place) == asked:
+                continue
+            self._divided[place] = asked
+            # Otherwise the divisions of quotas and of the surplus give the same.
+            shares = _requests_within_quotas(siblings, r, total[r])
+            if shares is None:
                 claims = claims_of(siblings, r)
                 divide(total[r], claims, k_value)
-                known = self._divided[place] = (asked, [claim.share for claim in claims])
-            for queue, share in zip(siblings, known[1], strict=True):
+                shares = [claim.share for claim in claims]
+            for queue, share in zip(siblings, shares, strict=True):
                 if queue.fair[r] != share:
                     queue.set_fair_share(r, share)
                     others.add(queue.name)
+                    self._changed[queue.name] = queue
         for queue in siblings:
-            if queue.children and (queue.name in self._recounted or queue.name in others):
+            if queue.children and (queue.name in self._asking or queue.name in others):
                 self._divide(queue.fair, queue, k_value)
 
     def charge(self, job: Job, task: Task, sign: int) -> None:
@@ -323,6 +230,7 @@ class Shares:
             return
         if sign < 0:
             cpu, memory, gpu = -cpu, -memory, -gpu
+        self._charged[leaf.name] = leaf
         for queue in leaf.path:
             queue.version += 1
             numbers = queue.allocated
@@ -334,6 +242,13 @@ class Shares:
                 numbers[0] += cpu
                 numbers[1] += memory
                 numbers[2] += gpu
+
+    def take_changed(self) -> Collection[QueueShare]:
+        """Return the queues whose numbers may have changed since the last call, at first all."""
+        for leaf in self._charged.values():
+            self._changed.update((queue.name, queue) for queue in leaf.path)
+        changed, self._changed = self._changed, {}
+        return changed.values()
 
     def frozen(self) -> SharesSnapshot:
         """Return a frozen view of the queues."""
@@ -361,9 +276,3 @@ class SharesSnapshot(Mapping[str, QueueShare]):
 
     def __len__(self) -> int:
         return len(self._queues)
-
-
-def _increase(numbers: list[float], by: Sequence[float]) -> None:
-    numbers[0] += by[0]
-    numbers[1] += by[1]
-    numbers[2] += by[2]

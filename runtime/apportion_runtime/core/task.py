@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from apportion_runtime.core.resources import (
     Vector,
 )
 from apportion_runtime.core.snapshot import Allocation, DeviceKey, Pod
-from apportion_runtime.core.status import PENDING, RELEASING
+from apportion_runtime.core.status import BINDING, PENDING, RELEASING, RUNNING
 
 REGULAR, FRACTION, BY_MEMORY, MIG = "Regular", "Fraction", "GpuMemory", "MigInstance"
 NO_NODE = -1
@@ -126,6 +127,17 @@ class Task:
         """Clear the charge to its queue: its node does not exist."""
         self.accepted, self.accepted_gpu = np.zeros_like(self.request), NO_GPUS
         self.accepted_quantities = NO_QUANTITIES
+
+    def is_carried_out(self, pod: Pod, nodes: Sequence[str]) -> bool:
+        """Return whether the pod runs on the node, and on the shared devices, to which it was bound."""
+        return (
+            self.status == BINDING
+            and pod.status == RUNNING
+            and nodes[self.node] == pod.node
+            and self.gpu_groups == pod.gpu_groups
+            and not (self.claims or self.numa or self.wants_devices)
+            and pod.differs_in_state(self.pod)
+        )
 
     def to_allocate(self, *, real: bool) -> bool:
         """Return whether the pod must be placed: pending, or evicted by the current simulation."""

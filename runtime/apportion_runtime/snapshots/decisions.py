@@ -11,8 +11,9 @@ import numpy as np
 from apportion_runtime.core.explain.evictions import Eviction, Side, evictions
 from apportion_runtime.core.explain.fair_share import FairShare
 from apportion_runtime.core.explain.pending import PendingJob, pending_jobs
+from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.shares import RESOURCES, QueueShare
+from apportion_runtime.core.shares import RESOURCES
 from apportion_runtime.core.status import NAMES, PIPELINED
 from apportion_runtime.core.task import NO_NODE, Task
 from apportion_runtime.snapshots.codec import key_of

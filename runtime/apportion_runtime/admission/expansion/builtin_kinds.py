@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from apportion_api.kubernetes.names import JOB_INDEX_LABEL, JOB_NAME_LABEL
 from apportion_runtime.admission.expansion.expansion import (
     Ending,
     Expansion,
@@ -14,9 +15,6 @@ from apportion_runtime.admission.expansion.expansion import (
     slot,
 )
 from apportion_runtime.admission.objects import Manifest, annotations_of, labels_of, name_of, nested, whole
-
-_JOB_NAME = "batch.kubernetes.io/job-name"
-_JOB_INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 def expand_pod(workload: Manifest) -> Expansion:
@@ -31,7 +29,9 @@ def expand_job(workload: Manifest) -> Expansion:
     at_once = 1 if (declared := whole(workload, "spec", "parallelism")) is None else declared
     wanted = at_once if (declared := whole(workload, "spec", "completions")) is None else declared
     template = nested(workload, "spec", "template") or {}
-    slots = tuple(slot(str(i), template, ("Job", name), {_JOB_NAME: name, _JOB_INDEX: str(i)}) for i in range(wanted))
+    any_slot = slot("", template, ("Job", name), {JOB_NAME_LABEL: name})
+    spec, labels, annotations, owner = any_slot.spec, any_slot.labels, any_slot.annotations, any_slot.owner
+    slots = tuple(Slot(str(i), spec, {**labels, JOB_INDEX_LABEL: str(i)}, annotations, owner) for i in range(wanted))
     return Expansion(slots, Ending.EACH, PodReplacement.AT_ONCE, at_once=at_once)
 
 

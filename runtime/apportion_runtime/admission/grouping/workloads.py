@@ -36,8 +36,7 @@ def group_deployment(owner: Manifest, pod: Manifest, owners: Owners, objects: Ob
 def group_job(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
     """Return one pod group for the Job; its pods start one by one unless an annotation requests more at once."""
     made = group_by_default(owner, pod, (), objects)
-    # Earlier versions of the engine created one for each pod; its pods stay in them.
-    before = f"{POD_GROUP_PREFIX}-{name_of(pod)}-{uid_of(owner)}"
+    before = group_of_job_pod(owner, pod)
     if before != made.name and objects.get("PodGroup", namespace_of(pod), before) is not None:
         return replace(made, name=before)
     declared = annotations_of(owner).get(MIN_MEMBER_ANNOTATION)
@@ -46,6 +45,11 @@ def group_job(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) 
         if declared is None
         else replace(made, min_members=number_in(declared, "min-member annotation value", bits=32))
     )
+
+
+def group_of_job_pod(owner: Manifest, pod: Manifest) -> str:
+    """Return the pod group that earlier versions of the engine created for a pod of a Job; its pods stay in it."""
+    return f"{POD_GROUP_PREFIX}-{name_of(pod)}-{uid_of(owner)}"
 
 
 def group_cron_job(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:

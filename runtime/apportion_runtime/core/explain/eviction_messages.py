@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from apportion_runtime.core.explain.amounts import GIGABYTE, MILLICORES, amount
 from apportion_runtime.core.job import Job
+from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, whole_or_fraction
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.statement import EvictionSet
 from apportion_runtime.core.sub_groups import DEFAULT_POD_SET
 from apportion_runtime.core.task import Task

@@ -14,9 +14,9 @@ from apportion_runtime.core.explain.amounts import quantity
 from apportion_runtime.core.explain.eviction_messages import eviction_message
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.plugins.reclaim_rules import siblings
+from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, Quantities, accounted, exceeds
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.statement import EvictionSet
 from apportion_runtime.core.status import PIPELINED
 from apportion_runtime.core.task import NO_NODE, Task

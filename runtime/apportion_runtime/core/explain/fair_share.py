@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from apportion_runtime.core.division import Record, divide
 from apportion_runtime.core.explain.amounts import decimals, quantity
+from apportion_runtime.core.queue_share import QueueShare, claims_of
 from apportion_runtime.core.resources import CPU, GPU, MEMORY
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.shares import RESOURCES, QueueShare, claims_of
+from apportion_runtime.core.shares import RESOURCES
 
 DESERVED, SURPLUS, REMAINDER = "deserved", "surplus", "remainder"
 

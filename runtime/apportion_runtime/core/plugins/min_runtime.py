@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 
 from apportion_runtime.core.job import Job
+from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.solver.scenario import Scenario
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from apportion_runtime.core.job import Job
+from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.resources import (
     CPU,
     GPU,
@@ -22,7 +23,6 @@ from apportion_runtime.core.resources import (
     plus,
 )
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES
 from apportion_runtime.core.task import Task

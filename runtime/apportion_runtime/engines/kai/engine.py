@@ -91,7 +91,7 @@ class Kai:
         spec = made["spec"]
         if running.manifest["kind"] in _SCHEDULED_BY_OPERATOR and spec.get("schedulerName") != DEFAULT_SCHEDULER:
             made = self._cluster_state.store.update({**made, "spec": {**spec, "schedulerName": DEFAULT_SCHEDULER}})
-        return self._cluster_state.records.put_pod(self._grouper.grouped(running, made))
+        return self._grouper.put_pod(running, made)
 
     def starts_together(self, running: Running) -> bool:
         """Return True: KAI places every gang as a whole."""
@@ -99,7 +99,7 @@ class Kai:
 
     def regroup(self, running: Running, made: Manifest) -> None:
         """Update the pod group to its workload."""
-        self._grouper.grouped(running, made)
+        self._grouper.regroup(running, made)
 
     def left(self, pod: PodState) -> None:
         """Handle the deletion of a pod: its node may be idle."""

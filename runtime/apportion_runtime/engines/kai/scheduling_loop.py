@@ -14,7 +14,6 @@ from apportion_runtime.core.job import Job
 from apportion_runtime.core.resources import GPU
 from apportion_runtime.core.search_limit import SearchLimitExceededError
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.status import BINDING
 from apportion_runtime.core.task import Task
 from apportion_runtime.sim.api.cluster_state import ClusterState
@@ -53,8 +52,6 @@ class Scheduler:
         self._was_waiting = True
         self._n_fruitless = 0
         self._sampled_s = 0.0
-        # The queues at their last sample.
-        self._sampled: dict[str, tuple[QueueShare, int]] = {}
 
     def run_cycle(self) -> None:
         """Run a cycle unless it could have no effect."""
@@ -180,10 +177,7 @@ class Scheduler:
 
     def _sample(self, session: Session) -> None:
         at = self._sampled_s = self._cluster_state.elapsed_s
-        for queue in session.shares.queues.values():
-            if self._sampled.get(queue.name) == (queue, queue.version):
-                continue
-            self._sampled[queue.name] = queue, queue.version
+        for queue in session.shares.take_changed():
             sample = Sample(at, queue.allocated[GPU], queue.fair[GPU], queue.deserved[GPU], queue.request[GPU])
             self._cluster_state.history.sample(queue.name, sample)
 

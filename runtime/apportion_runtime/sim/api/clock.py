@@ -16,6 +16,8 @@ class Clock:
 
     start: float = DEFAULT_START
     now: float = DEFAULT_START
+    _text: tuple[float, str] = (-1.0, "")
+    """The last time that was written, and its text."""
 
     @property
     def elapsed_s(self) -> float:
@@ -31,4 +33,6 @@ class Clock:
     @property
     def text(self) -> str:
         """The current time as Kubernetes objects store it, in whole seconds."""
-        return time_text(float(int(self.now)))
+        if self._text[0] != self.now:
+            self._text = self.now, time_text(float(int(self.now)))
+        return self._text[1]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from apportion_api.kai.names import LAST_EVICTION_ANNOTATION, LAST_START_ANNOTATION, STALE_SINCE_ANNOTATION
 from apportion_api.objects import read
 from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.core.session import Session
@@ -23,9 +24,13 @@ from apportion_runtime.snapshots.kubernetes.queues import read_queues
 from apportion_runtime.snapshots.kubernetes.reader import rooted
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms
 from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
+from apportion_runtime.snapshots.quantities import parse_time
 
 Manifest = Mapping[str, Any]
 _NOWHERE = ObjectLocation(0, 0)
+_STAMPS = frozenset((LAST_START_ANNOTATION, LAST_EVICTION_ANNOTATION, STALE_SINCE_ANNOTATION))
+_MOST_KEPT = 10_000
+"""Distinct specs of pod groups whose records are kept."""
 
 
 class Records:
@@ -51,6 +56,7 @@ class Records:
         self._groups = PodGroupReader(classes, rooted(queues), aliases, self.engine, self.faults)
         self._nodes: dict[str, Node] = {}
         self._group_names: set[str] = set()
+        self._groups_by_spec: dict[str, PodGroup] = {}
         devices = Devices(known["ResourceSlice"], known["DeviceClass"], self.faults)
         claims = Claims(known["ResourceClaim"], devices, self.engine)
         self._pods = PodReader(
@@ -79,6 +85,26 @@ class Records:
         self.leaves = frozenset(queue.name for queue in queues if queue.name not in parents)
         self._nodes_changed = False
         self.node_version = 0
+        # The sum of the GPUs of usable nodes while all are whole numbers, whose sum does not depend on the order.
+        self._usable_gpus: float | None = 0.0
+        self._n_usable = 0
+
+    @property
+    def usable_gpus(self) -> float:
+        """The GPUs of the nodes that take pods."""
+        if not self._n_usable:
+            return 0
+        return sum(map(_usable_gpus, self._nodes.values())) if self._usable_gpus is None else self._usable_gpus
+
+    def usable_gpus_of(self, name: str) -> float:
+        """Return the GPUs of a node; 0 if it does not exist or takes no pods."""
+        return _usable_gpus(self._nodes.get(name))
+
+    def _count_gpus(self, before: Node | None, node: Node | None) -> None:
+        self._n_usable += _is_usable(node) - _is_usable(before)
+        if self._usable_gpus is not None:
+            change = _usable_gpus(node) - _usable_gpus(before)
+            self._usable_gpus = self._usable_gpus + change if change.is_integer() else None
 
     @property
     def parents(self) -> dict[str, str | None]:
@@ -107,13 +133,16 @@ class Records:
         """Read a node."""
         read = self.read_node(made)
         if read is not None:
+            self._count_gpus(self._nodes.get(read.name), read)
             self._nodes[read.name] = read
             self._nodes_changed = True
             self.node_version += 1
 
     def drop_node(self, name: str) -> None:
         """Forget a node."""
-        if self._nodes.pop(name, None) is not None:
+        before = self._nodes.pop(name, None)
+        if before is not None:
+            self._count_gpus(before, None)
             self._nodes_changed = True
             self.node_version += 1
 
@@ -121,19 +150,43 @@ class Records:
         """Read a pod group; None if the engine ignores it. The scheduler's annotations of it are kept."""
         name = made["metadata"]["name"]
         before = self.session_cache.groups().get(name)
-        for made_group in self._groups.read([_object(made)]):
-            group = made_group
-            if before is not None:
-                group = replace(
-                    made_group,
-                    last_start=before.last_start,
-                    last_eviction=before.last_eviction,
-                    stale_since=before.stale_since,
-                )
-            self._group_names.add(name)
-            self.session_cache.put_group(group)
-            return group
-        return None
+        group = self._read_group(made)
+        if group is None:
+            return None
+        if before is not None:
+            group = replace(
+                group,
+                last_start=before.last_start,
+                last_eviction=before.last_eviction,
+                stale_since=before.stale_since,
+            )
+        self._group_names.add(name)
+        self.session_cache.put_group(group)
+        return group
+
+    def _read_group(self, made: Manifest) -> PodGroup | None:
+        metadata = made["metadata"]
+        annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
+        if "status" in made or not _STAMPS.isdisjoint(annotations) or not self.engine.is_of_pool(labels):
+            return next(iter(self._groups.read([_object(made)])), None)
+        # Besides its identity, the record depends on the spec only.
+        key = repr(made["spec"])
+        known = self._groups_by_spec.get(key)
+        if known is not None:
+            return replace(
+                known,
+                uid=metadata["name"],
+                name=metadata["name"],
+                namespace=metadata.get("namespace") or "",
+                created=parse_time(metadata["creationTimestamp"]),
+            )
+        n_faults = len(self.faults)
+        (group,) = self._groups.read([_object(made)])
+        if len(self.faults) == n_faults:
+            if len(self._groups_by_spec) >= _MOST_KEPT:
+                self._groups_by_spec.clear()
+            self._groups_by_spec[key] = group
+        return group
 
     def set_group(self, group: PodGroup) -> None:
         """Replace the record of a pod group."""
@@ -164,6 +217,14 @@ class Records:
         """Forget a pod."""
         if pod.uid in self.session_cache.pods_of(pod.group or ""):
             self.session_cache.drop_pod(pod)
+
+
+def _is_usable(node: Node | None) -> bool:
+    return node is not None and node.ready and not node.unschedulable
+
+
+def _usable_gpus(node: Node | None) -> float:
+    return node.allocatable.get("gpu", 0.0) if node is not None and _is_usable(node) else 0.0
 
 
 def _object(made: Manifest) -> Object:

@@ -10,7 +10,9 @@ from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
 from apportion_runtime.admission.objects import GroupingError, annotations_of, kind_of, labels_of, namespace_of, nested
 from apportion_runtime.core.explain.pending_reasons import UnusableQueue
+from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.api.cluster_state import ClusterState
+from apportion_runtime.sim.controllers.job_pods import JobPods, record_like
 from apportion_runtime.sim.controllers.running_workload import Group, Running
 from apportion_runtime.sim.scenario.format import Manifest
 
@@ -20,9 +22,34 @@ class PodGrouper:
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
+        self._job_pods = JobPods(cluster_state)
 
-    def grouped(self, running: Running, made: Manifest) -> Manifest:
-        """Assign a pod to its group, which is created or updated if necessary."""
+    def put_pod(self, running: Running, made: Manifest) -> Pod:
+        """Assign a pod that was created to its group, and read it."""
+        cluster_state = self._cluster_state
+        records = cluster_state.records
+        first = self._job_pods.first_like(made)
+        if first is not None and running.groups.get(first.group.name) is first.group:
+            return records.set_pod(record_like(first, self._assigned(made, first.grouping)))
+        n_faults = len(records.faults)
+        grouping = self._grouping(running, made)
+        if grouping is None:
+            return records.put_pod(made)
+        self._put_group(running, grouping)
+        record = records.put_pod(self._assigned(made, grouping))
+        if len(records.faults) == n_faults:
+            self._job_pods.note(made, grouping, running.groups[grouping.name], record)
+        return record
+
+    def regroup(self, running: Running, made: Manifest) -> None:
+        """Update the group of a pod to its workload."""
+        grouping = self._grouping(running, made)
+        if grouping is not None:
+            self._put_group(running, grouping)
+            self._assigned(made, grouping)
+
+    def _grouping(self, running: Running, made: Manifest) -> Grouping | None:
+        """Return the group of a pod; record why it has none."""
         cluster_state = self._cluster_state
         try:
             grouping = group_of(
@@ -30,17 +57,19 @@ class PodGrouper:
             )
         except GroupingError as wrong:
             cluster_state.note_wait(running.number, str(wrong))
-            return made
+            return None
         if grouping is None:
             scheduler = made["spec"].get("schedulerName") or "default-scheduler"
             cluster_state.note_wait(running.number, f"schedulerName is {scheduler}; no pod group is created")
-            return made
-        self._put_group(running, grouping)
+        return grouping
+
+    def _assigned(self, made: Manifest, grouping: Grouping) -> Manifest:
+        """Assign a pod to its group."""
         annotations = {**annotations_of(made), POD_GROUP_ANNOTATION: grouping.name}
         labels = labels_of(made)
         if grouping.sub_group:
             labels = {**labels, SUB_GROUP_LABEL: grouping.sub_group}
-        return cluster_state.store.update(
+        return self._cluster_state.store.update(
             {**made, "metadata": {**made["metadata"], "annotations": annotations, "labels": labels}}
         )
 

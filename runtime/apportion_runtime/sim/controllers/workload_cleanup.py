@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import SUCCEEDED
@@ -37,4 +35,4 @@ def drop_group(cluster_state: ClusterState, running: Running, name: str) -> None
 
 def succeeded(pod: PodState) -> Pod:
     """Return the record of a pod that ended successfully: it holds no node and no GPU."""
-    return replace(pod.record, status=SUCCEEDED, node=None, gpu_groups=())
+    return pod.record.in_state(SUCCEEDED, None, (), pod.record.nominated_node)

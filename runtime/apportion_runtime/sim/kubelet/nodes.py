@@ -87,11 +87,6 @@ def cordon(cluster_state: ClusterState, name: str) -> None:
 
 def note_capacity(cluster_state: ClusterState, name: str) -> None:
     """Record the GPUs of schedulable nodes, and of the node that changed."""
-    known = cluster_state.records.nodes
-    gpus = sum(node.allocatable.get("gpu", 0.0) for node in known.values() if node.ready and not node.unschedulable)
-    cluster_state.history.set_capacity(gpus, cluster_state.elapsed_s)
-    node = known.get(name)
-    takes_pods = node is not None and node.ready and not node.unschedulable
-    cluster_state.history.set_machine(
-        name, node.allocatable.get("gpu", 0.0) if node and takes_pods else 0.0, cluster_state.elapsed_s
-    )
+    records, now_s = cluster_state.records, cluster_state.elapsed_s
+    cluster_state.history.set_capacity(records.usable_gpus, now_s)
+    cluster_state.history.set_machine(name, records.usable_gpus_of(name), now_s)
