@@ -26,7 +26,7 @@ def outcome(session: Session) -> tuple[object, ...]:
         [(task.uid, node, str(why)) for task, node, why in decided.evictions],
         [str(taking) for taking in decided.eviction_sets],
         {job.uid: (job.fit_errors, {t.uid: t.status for t in job.tasks.values()}) for job in session.jobs.values()},
-        {name: (queue.allocated, queue.allocated_np) for name, queue in session.shares.queues.items()},
+        {name: (list(queue.allocated), list(queue.allocated_np)) for name, queue in session.shares.queues.items()},
         (nodes.idle.tolist(), nodes.releasing.tolist(), nodes.used.tolist()),
     )
 

@@ -27,6 +27,7 @@ from apportion_runtime.core.queue_keys import QueueKeys
 from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.running_totals import RunningTotal
 from apportion_runtime.core.session import Session
+from apportion_runtime.core.session_cache import SessionCache
 from apportion_runtime.core.shared_gpus import SharedGpus
 from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.solver import failure_cache
@@ -121,7 +122,15 @@ def _shared_of_all() -> _Patch:
 
 def _divided(shares: Shares, *_: object) -> None:
     shares._divided.clear()
-    shares._recounted = set(shares.queues)
+    shares._asking = set(shares.queues)
+
+
+def _never_carried_out() -> _Patch:
+    def not_carried_out(*_: object) -> bool:
+        _Reads.n += 1
+        return False
+
+    return patch.object(Job, "carry_out", not_carried_out)
 
 
 def _new_placing(order: JobOrder) -> None:
@@ -162,7 +171,9 @@ def _always_changed() -> _Patch:
 
 OFF: dict[str, Callable[[], _Patch]] = {
     "active jobs": lambda: _forgetting(Session, "pending_jobs", _all_active),
+    "carried-out jobs": _never_carried_out,
     "class outcomes": lambda: _forgetting(ClassOutcomes, "_outcome", lambda left, _: left._outcomes.clear()),
+    "exact fractions": lambda: _forgetting(SessionCache, "_count_job", _forgotten(_orders_fractions=True)),
     "fits empty node": lambda: _forgetting(
         Predicates, "fits_empty_node", lambda predicates, _: predicates._fits_empty.clear()
     ),
@@ -174,7 +185,9 @@ OFF: dict[str, Callable[[], _Patch]] = {
         _forgetting(failure_cache, "signature", _forgotten(constraints=None)),
         _forgetting(pending_classes, "signature", _forgotten(constraints=None)),
     ),
+    "known requests": lambda: _forgetting(SessionCache, "put_pod", lambda cache, _: cache._known_requests.clear()),
     "masks": lambda: _forgetting(Predicates, "mask", _masks),
+    "node entries": lambda: _forgetting(NodeTable, "refill", lambda nodes, i, _: nodes.shared_on(i)),
     "node ranking": lambda: _forgetting(NodeRankings, "for_task", lambda rankings, _: rankings._known.clear()),
     "node reasons": lambda: _all(
         _forgetting(NodeReasons, "_what_lacks", lambda reasons, _: reasons._kept.clear()),
@@ -195,6 +208,7 @@ OFF: dict[str, Callable[[], _Patch]] = {
     "queue nodes": lambda: _forgetting(JobOrder, "cleared", _new_placing),
     "queue share": lambda: _forgetting(QueueShare, "allocatable", _forgotten(_allocatable=None)),
     "division": lambda: _forgetting(Shares, "divide", _divided),
+    "recent shapes": lambda: _forgetting(Session, "open_task", lambda session, _: session._recent_shapes.clear()),
     "running totals": lambda: _forgetting(RunningTotal, "total", _all_running_totals),
     "search state": _each_search_anew,
     "shared devices": lambda: _forgetting(SharedGpus, "_rooms_by_id", _forgotten(_rooms=None)),

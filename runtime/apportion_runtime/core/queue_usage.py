@@ -19,6 +19,10 @@ from apportion_runtime.core.task import BY_MEMORY, Task
 N_AMOUNTS = 9
 """Amounts counted for a job: allocated, allocated non-preemptible and pending, each as CPU, memory and GPUs."""
 
+_NON_PREEMPTIBLE, _PENDING = 3, 6
+"""The first of the three amounts."""
+_EXACT_PARTS = 1024.0
+
 
 class Fraction(NamedTuple):
     """The devices of a pod that are not a whole number.
@@ -32,6 +36,11 @@ class Fraction(NamedTuple):
     gpus: float
     is_allocated: bool
     is_non_preemptible: bool
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether sums of such numbers are exact in any order: halves, quarters, …"""
+        return (self.gpus * _EXACT_PARTS).is_integer()
 
 
 class JobUsage(NamedTuple):
@@ -74,6 +83,16 @@ def job_usage(job: Job, device_memory: int | None) -> JobUsage:
         else:
             waiting = plus(waiting, amounts)
     return JobUsage((*held, *(NO_QUANTITIES if job.preemptible else held), *waiting), tuple(fractions))
+
+
+def with_fractions(amounts: tuple[float, ...], fractions: Iterable[Fraction]) -> tuple[float, ...]:
+    """Return the amounts of a job with its fractions of devices."""
+    totals = list(amounts)
+    for gpus, is_allocated, is_non_preemptible in fractions:
+        totals[GPU if is_allocated else _PENDING + GPU] += gpus
+        if is_non_preemptible:
+            totals[_NON_PREEMPTIBLE + GPU] += gpus
+    return tuple(totals)
 
 
 def usage_by_queue(

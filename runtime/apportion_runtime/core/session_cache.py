@@ -13,7 +13,7 @@ from itertools import chain
 
 from apportion_runtime.core.plugins.gpu_choice import last_new_group
 from apportion_runtime.core.queue_jobs import in_order
-from apportion_runtime.core.queue_usage import N_AMOUNTS, Fraction, NumberedFractions, job_usage
+from apportion_runtime.core.queue_usage import N_AMOUNTS, Fraction, NumberedFractions, job_usage, with_fractions
 from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.running_totals import RunningMaximum, RunningTotal
 from apportion_runtime.core.session import Decisions, Session
@@ -89,6 +89,8 @@ class SessionCache:
         self._last_starts = RunningMaximum()
         self._by_queue: dict[str, RunningTotal] = {}
         self._fractions: dict[str, dict[str, tuple[Fraction, ...]]] = {}
+        # Whether the sum of the fractions depends on their order: some are not exact.
+        self._orders_fractions = False
         # The totals of the queues at their last change, and the queues that changed since the last cycle.
         self._counted: dict[str, Sequence[float]] = {}
         self._numbered: dict[str, Sequence[NumberedFractions]] = {}
@@ -281,6 +283,7 @@ class SessionCache:
             self._numbers[uid] = number
         self._n_groups = len(self._groups)
         self._by_queue, self._fractions, self._counted, self._numbered = {}, {}, {}, {}
+        self._orders_fractions = False
         self._changed_queues.clear()
         for uid in session.jobs:
             self._count_job(session, uid)
@@ -347,6 +350,13 @@ class SessionCache:
     def _count_job(self, session: Session, uid: str) -> None:
         job = session.jobs[uid]
         amounts, fractions = job_usage(job, session.min_device_memory)
+        if fractions and not self._orders_fractions:
+            if not all(fraction.is_exact for fraction in fractions):
+                self._orders_fractions = True
+                for each in session.jobs:
+                    self._count_job(session, each)
+                return
+            amounts, fractions = with_fractions(amounts, fractions), ()
         usage = self._by_queue.get(job.queue)
         if usage is None:
             usage = self._by_queue[job.queue] = RunningTotal(N_AMOUNTS)

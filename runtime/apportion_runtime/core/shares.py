@@ -125,11 +125,16 @@ class Shares:
         cpu = memory = gpu = held_cpu = held_memory = held_gpu = own_cpu = own_memory = own_gpu = 0.0
         below: list[NumberedFractions] = []
         for leaf in self._below.get(queue.name, ()):
-            held, asked = counted[leaf][:6], counted[leaf][6:]
-            cpu, memory, gpu = cpu + held[0] + asked[0], memory + held[1] + asked[1], gpu + held[2] + asked[2]
-            held_cpu, held_memory, held_gpu = held_cpu + held[0], held_memory + held[1], held_gpu + held[2]
-            own_cpu, own_memory, own_gpu = own_cpu + held[3], own_memory + held[4], own_gpu + held[5]
-            below += fractions.get(leaf, ())
+            amounts = counted[leaf]
+            cpu, memory, gpu = (
+                cpu + amounts[0] + amounts[6],
+                memory + amounts[1] + amounts[7],
+                gpu + amounts[2] + amounts[8],
+            )
+            held_cpu, held_memory, held_gpu = held_cpu + amounts[0], held_memory + amounts[1], held_gpu + amounts[2]
+            own_cpu, own_memory, own_gpu = own_cpu + amounts[3], own_memory + amounts[4], own_gpu + amounts[5]
+            if leaf in fractions:
+                below += fractions[leaf]
         queue.count([cpu, memory, gpu], [held_cpu, held_memory, held_gpu], [own_cpu, own_memory, own_gpu])
         if below:
             # In the session's order.

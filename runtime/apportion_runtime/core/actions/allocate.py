@@ -10,10 +10,14 @@ from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.pending_classes import class_outcomes, may_be_placed
 from apportion_runtime.core.session import Session
 
+_FEW = 2
+
 
 def allocate(session: Session) -> None:
     """Allocate jobs in order; a job with more pending pods is put back after each step."""
-    left = class_outcomes(session, "allocate", lambda job: may_be_placed(session, job))
+    # Trying a few jobs costs less than finding out which of them may be placed. A try that fails changes nothing.
+    is_worth_a_check = len(session.active_jobs.pending) > _FEW
+    left = class_outcomes(session, "allocate", lambda job: not is_worth_a_check or may_be_placed(session, job))
     jobs_to_report = left.jobs_to_report()
     order = JobOrder(
         session.shares, session.plugins, session.min_device_memory, depth=session.settings.queue_depth.get("allocate")
