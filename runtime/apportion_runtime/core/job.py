@@ -27,6 +27,9 @@ from apportion_runtime.core.task import BY_MEMORY, Task
 
 JobKey = tuple[int, int, float, str]
 _TASK_ORDER = attrgetter("order")
+_CONSTANT_GROUP_VALUES = attrgetter(
+    "uid", "name", "namespace", "queue", "priority", "preemptible", "created", "preemption_delay", "staleness_grace"
+)
 
 
 class Job:
@@ -131,7 +134,7 @@ class Job:
         The job is then as if opened anew from its records.
         """
         tasks = self.tasks
-        if not tasks or len(pods) != len(tasks) or not group.differs_in_times(self.group):
+        if not tasks or len(pods) != len(tasks) or not _differ_in_times(group, self.group):
             return False
         for task, (uid, pod) in zip(tasks.values(), pods.items(), strict=True):
             if task.uid != uid or not task.is_carried_out(pod, nodes):
@@ -311,6 +314,11 @@ class Job:
         if self._init_request is None:
             self._init_request = self.index.quantities(self.init_vector(device_memory))
         return self._init_request
+
+
+def _differ_in_times(one: PodGroup, other: PodGroup) -> bool:
+    """Return whether two records of a pod group differ at most in the times that the scheduler sets."""
+    return one.root is other.root and bool(_CONSTANT_GROUP_VALUES(one) == _CONSTANT_GROUP_VALUES(other))
 
 
 def _next_to_allocate(group: SubGroupSet, *, real: bool) -> list[Task]:

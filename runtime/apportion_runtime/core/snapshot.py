@@ -312,18 +312,12 @@ class Pod:
         """Return whether a record is of the same pod, and differs at most in its status, node and shared devices."""
         return bool(_CONSTANT_VALUES(self) == _CONSTANT_VALUES(other))
 
-    def named(self, uid: str, name: str, labels: Labels) -> Pod:
-        """Return a pod like this one with another id, name and labels."""
-        values = [*_POD_VALUES(self)]
-        values[0], values[1], values[_LABELS] = uid, name, labels
-        return Pod(*values)
-
 
 _POD_FIELDS = [field.name for field in fields(Pod)]
 _POD_VALUES = attrgetter(*_POD_FIELDS)
 _CONSTANT_VALUES = attrgetter(*(name for name in _POD_FIELDS if name not in ("status", "node", "gpu_groups")))
 _STATE = slice(_POD_FIELDS.index("status"), _POD_FIELDS.index("node") + 1)
-_GPU_GROUPS, _NOMINATED_NODE, _LABELS = map(_POD_FIELDS.index, ("gpu_groups", "nominated_node", "labels"))
+_GPU_GROUPS, _NOMINATED_NODE = map(_POD_FIELDS.index, ("gpu_groups", "nominated_node"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,15 +337,6 @@ class PodGroup:
     preemption_delay: float | None = None
     staleness_grace: float | None = None
     stale_since: float | None = None
-
-    def differs_in_times(self, other: PodGroup) -> bool:
-        """Return whether a record is of the same pod group, and differs at most in the times that the scheduler sets."""
-        return self.root is other.root and bool(_CONSTANT_GROUP_VALUES(self) == _CONSTANT_GROUP_VALUES(other))
-
-
-_CONSTANT_GROUP_VALUES = attrgetter(
-    "uid", "name", "namespace", "queue", "priority", "preemptible", "created", "preemption_delay", "staleness_grace"
-)
 
 
 @dataclass(frozen=True, slots=True)

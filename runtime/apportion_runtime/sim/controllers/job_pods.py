@@ -5,6 +5,7 @@ Their pod group and their record are therefore those of the first, which is kept
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from apportion_api.kubernetes.names import JOB_INDEX_LABEL
@@ -90,4 +91,4 @@ def _are_alike(made: Manifest, other: Manifest) -> bool:
 def record_like(first: JobPod, made: Manifest) -> Pod:
     """Return the record of another pod of a Job."""
     metadata = made["metadata"]
-    return first.record.named(metadata["uid"], metadata["name"], metadata["labels"])
+    return replace(first.record, uid=metadata["uid"], name=metadata["name"], labels=metadata["labels"])
