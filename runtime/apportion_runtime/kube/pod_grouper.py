@@ -12,7 +12,15 @@ from apportion_api.kai.names import POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
 from apportion_runtime.admission.grouping import group
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
-from apportion_runtime.admission.objects import Unreadable, annotations_of, labels_of, namespace_of, nested, spec_of
+from apportion_runtime.admission.objects import (
+    GroupingError,
+    Unreadable,
+    annotations_of,
+    labels_of,
+    namespace_of,
+    nested,
+    spec_of,
+)
 from apportion_runtime.kube.cluster import Manifest, ObjectAccess
 from apportion_runtime.kube.resources import POD, POD_GROUP
 
@@ -34,12 +42,9 @@ class PodGrouper:
         self._stored: dict[tuple[str, str], bool] = {}
 
     def is_due(self, pod: Manifest) -> bool:
-        """Return whether a pod has no pod group yet. A group named by its owner's template counts only if it exists."""
+        """Return whether a pod has no pod group yet, or names one that does not exist."""
         name = annotations_of(pod).get(POD_GROUP_ANNOTATION)
-        if name is None:
-            return True
-        has_owners = bool(nested(pod, "metadata", "ownerReferences"))
-        return has_owners and self._cluster.get(POD_GROUP, namespace_of(pod), name) is None
+        return name is None or self._cluster.get(POD_GROUP, namespace_of(pod), name) is None
 
     def has_stored_group(self, pod: Manifest) -> bool:
         """Return whether the API server has the group of a pod that is due: its watch is behind that of pods.
@@ -60,9 +65,15 @@ class PodGrouper:
         """Return the group of a pod; None for a pod that is not to be grouped.
 
         Raises:
-            GroupingError: If no group can be created.
+            GroupingError: If no group can be created, or a pod without owners names a group that does not exist.
             Refused: If the API server rejects the read of an owner.
         """
+        name = annotations_of(pod).get(POD_GROUP_ANNOTATION)
+        # The owner's template may name a group. Without owners, the author of the pod named it.
+        if name is not None and not nested(pod, "metadata", "ownerReferences"):
+            raise GroupingError(
+                f"pod group `{name}` does not exist; create it, or remove the annotation {POD_GROUP_ANNOTATION}"
+            )
         return group(pod, self, scheduler=self._scheduler)
 
     def mark(self, pod: Manifest, grouping: Grouping) -> None:

@@ -47,6 +47,20 @@ def test_pods_of_a_group_that_does_not_exist_are_grouped_by_their_owner() -> Non
     assert [name for kind, _, name in cluster.held if kind == POD_GROUP] == ["pg-gang-uid-owner"]
 
 
+@pytest.mark.parametrize("name", ["mistyped", ""])
+def test_pod_without_owners_reports_that_its_group_does_not_exist(name: str) -> None:
+    cluster = Memory(node("n1", 4), TRAIN, TEAM, pod("a", "team", 1, **{"pod-group-name": name}))
+    for second in range(2):
+        result = run_cycle(cluster, NOW + second)
+        assert (result.waiting, result.faults) == (["team/a"], ())
+    why = f"pod group `{name}` does not exist; create it, or remove the annotation pod-group-name"
+    assert cluster.told == {"a": why}
+    assert cluster.events == [("a", "Unschedulable", why)]
+    if name:
+        cluster.create(pod_group(name, "team", 1))
+        assert run_cycle(cluster, NOW + 2).bound == ["team/a"]
+
+
 def test_running_pod_whose_owner_and_group_were_deleted_first_keeps_its_devices() -> None:
     running, waiting = _member(0), _member(1)
     running["spec"]["nodeName"], running["status"]["phase"] = "n1", "Running"
