@@ -90,7 +90,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
     "volcano-job-of-another-queue": (_volcano_job("beta"), OTHER),
     "volcano-job-of-an-inner-queue": (_volcano_job("research"), "references research"),
     "volcano-job-of-another-class": (_volcano_job("alpha", "serving"), CLASS),
-    "pod-group-of-another-queue": (_pod_group("beta"), OTHER),
+    "pod-group-of-another-queue": (_pod_group("beta"), "queue beta is not allowed in namespace alpha"),
     "pod-group-of-another-class": (_pod_group("alpha", "serving"), CLASS),
     "ray-cluster-of-another-queue": (
         ray_cluster("alpha", {LABEL: "beta"}, head=_template(), worker=_template()),

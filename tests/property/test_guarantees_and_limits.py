@@ -47,7 +47,7 @@ def test_guarantees_and_limits_hold(engine: str, teams: Teams) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ALL_ENGINES)
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(teams=shared_teams())
 def test_guarantees_and_limits_of_many_policies_hold(engine: str, teams: Teams) -> None:
     check(engine, teams)
@@ -66,7 +66,7 @@ def test_guarantees_and_limits_of_an_extended_resource_hold(engine: str, teams: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", COUNTING_ANY_RESOURCE)
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(teams=shared_teams())
 def test_guarantees_and_limits_of_an_extended_resource_hold_in_many_policies(engine: str, teams: Teams) -> None:
     check(engine, teams, EXTENDED)
@@ -81,7 +81,7 @@ def test_work_that_names_no_queue_counts_towards_that_of_its_namespace(engine: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", BY_NAMESPACE)
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(teams=shared_teams())
 def test_work_of_many_policies_that_names_no_queue_counts(engine: str, teams: Teams) -> None:
     check(engine, teams, names_queue=False)

@@ -51,7 +51,7 @@ def test_namespaces_stay_within_limits(resource: str, teams: Teams) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("resource", ["gpu", EXTENDED])
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(teams=shared_teams())
 def test_namespaces_of_many_policies_stay_within_limits(resource: str, teams: Teams) -> None:
     check(teams, resource)
