@@ -25,7 +25,7 @@ from apportion_compiler.backends.capability import (
     Unsupported,
 )
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
-from apportion_compiler.backends.quota_tree import OWN_GUARANTEE_ALONE, shares_guarantee
+from apportion_compiler.backends.quota_tree import OWN_GUARANTEE_ALONE
 from apportion_compiler.engines.yunikorn.emit.admission import admission_policies
 from apportion_compiler.engines.yunikorn.emit.chart import KUBERAY_VALUES_FILE, VALUES_FILE, artifacts
 from apportion_compiler.engines.yunikorn.emit.config_map import config_map
@@ -46,7 +46,10 @@ _NO_RUNTIME = Unsupported(
 
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("queues.yaml queues[].queues[]"),
-    Feature.GUARANTEED: Lowered("queues.yaml queues[].resources.guaranteed", OWN_GUARANTEE_ALONE, shares_guarantee),
+    Feature.GUARANTEED: Lowered(
+        "queues.yaml queues[].resources.guaranteed",
+        f"a pod preempts once, and another queue can get the capacity that this frees; {OWN_GUARANTEE_ALONE}",
+    ),
     Feature.LIMIT: Native("queues.yaml queues[].resources.max"),
     Feature.LIMIT_OVER_NAMESPACES: Native("queues.yaml queues[].resources.max"),
     Feature.LENDING_LIMIT: Unsupported(
