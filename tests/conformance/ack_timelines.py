@@ -27,6 +27,11 @@ SETTLING_S = 400
 _QUOTA = re.compile(r"quota ([^:]+):")
 
 
+def agrees(case: Mapping[str, Any]) -> bool:
+    """Return whether the simulated engine decides as in one of the recorded outcomes."""
+    return simulated(case) in case["outcomes"]
+
+
 def simulated(case: Mapping[str, Any]) -> Made:
     """Return the dequeued jobs with their times, and the quota that first refused each job."""
     timeline = _Timeline(case)

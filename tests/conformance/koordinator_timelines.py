@@ -47,6 +47,22 @@ def simulated(case: Mapping[str, Any]) -> list[Made]:
     return runs
 
 
+def difference(case: Mapping[str, Any]) -> str:
+    """Return the first run that differs from the recorded one, in its decisions or in a runtime quota; empty if none."""
+    runtime: dict[str, dict[str, int]] = {}
+    for found, recorded in zip(simulated(case), case["runs"], strict=True):
+        runtime.update(recorded["runtime"])
+        expected = {**recorded, "runtime": {name: runtime.get(name, {}) for name in found["runtime"]}}
+        if found != expected:
+            return f"case {case['seed']} at {recorded['at']:g}s: {found}, recorded {expected}"
+    return ""
+
+
+def agrees(case: Mapping[str, Any]) -> bool:
+    """Return whether the simulated engine decides as recorded."""
+    return not difference(case)
+
+
 class _Timeline(Koordinator):
     """The engine, which notes the decisions of each run."""
 

@@ -127,6 +127,11 @@ def scenario_of(case: Mapping[str, Any]) -> Scenario:
     return Scenario(pools, works, timing=timing, start=float(START), until_s=float(case["until"]))
 
 
+def agrees(case: Mapping[str, Any]) -> bool:
+    """Return whether the simulated engine decides as in one of the recorded outcomes."""
+    return simulated(case) in case["outcomes"]
+
+
 def simulated(case: Mapping[str, Any]) -> list[Decision]:
     """Return every reservation and every preemption of the simulated engine, in order of time and name."""
     cluster = Cluster(list(configuration_of(case["cluster"])), scenario_of(case), MODEL)

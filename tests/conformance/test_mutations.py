@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conformance.mutant import mutated, mutations
+from tests.conformance.mutant import mutated, mutations, seed_of
 from tests.conformance.random_cases import cases
 
-FOLDERS = ("ack_random", "kueue_random", "volcano_random")
+FOLDERS = ("ack_random", "koordinator_random", "kueue_random", "volcano_random", "yunikorn_random")
 MUTANT = Path(__file__).parent / "mutant.py"
 MUTATIONS = [(folder, each) for folder in FOLDERS for each in mutations(folder)]
 NOTICED = [(folder, each["name"], each["noticed_by"]) for folder, each in MUTATIONS if "noticed_by" in each]
@@ -30,7 +30,7 @@ def test_mutations_apply(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_named_cases_are_recorded(folder: str) -> None:
-    seeds = {str(case["seed"]) for case in cases(folder)}
+    seeds = {seed_of(case) for case in cases(folder)}
     assert {each["noticed_by"] for each in mutations(folder) if "noticed_by" in each} <= seeds
 
 

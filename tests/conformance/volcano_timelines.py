@@ -59,6 +59,11 @@ def scenario_of(case: Mapping[str, Any]) -> Scenario:
     return Scenario((), works, timing=timing, start=START, until_s=float(case["until"]))
 
 
+def agrees(case: Mapping[str, Any]) -> bool:
+    """Return whether the simulated engine decides as in one of the recorded outcomes."""
+    return simulated(case) in case["outcomes"]
+
+
 def simulated(case: Mapping[str, Any]) -> list[Decision]:
     """Return the pods that the simulated engine binds and evicts at each second, in order of time and workload."""
     cluster = Cluster(list(objects_of({**case["cluster"], "jobs": []})), scenario_of(case), VOLCANO)
