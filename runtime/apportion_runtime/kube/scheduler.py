@@ -15,7 +15,7 @@ from apportion_api.kai.names import (
 from apportion_runtime.admission.objects import annotations_of, labels_of
 from apportion_runtime.core.cycle import run_actions
 from apportion_runtime.core.decision_times import next_decision_time
-from apportion_runtime.core.explain.pending import pending_jobs
+from apportion_runtime.core.explain.pending import pending_jobs, pods_of_undefined_sub_groups
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
 from apportion_runtime.kube.backoffs import Backoffs
@@ -215,14 +215,16 @@ def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None
     for job in session.jobs_of_cycle():
         _keep_times(scheduling, job)
     for pending in pending_jobs(session):
-        result.pending[pending_kind(pending)] += pending.n_pending
+        job = session.jobs[pending.job]
+        misplaced = pods_of_undefined_sub_groups(session, job)
+        result.pending[pending_kind(pending)] += pending.n_pending + sum(pod.node is None for pod in misplaced)
         why = pending.noted or "; ".join(reason.text for reason in pending.reasons)
-        group = scheduling.cluster.get(POD_GROUP, *group_of(session.jobs[pending.job]))
+        group = scheduling.cluster.get(POD_GROUP, *group_of(job))
         if why and group is not None:
             _report(scheduling, group, why, is_warning=False)
-        for task in session.jobs[pending.job].tasks.values():
-            pod = scheduling.cluster.get(POD, task.pod.namespace, task.pod.name)
-            if why and pod is not None and not pod["spec"].get("nodeName") and not _is_held(scheduling, task.uid):
+        for waiting in (*(task.pod for task in job.tasks.values()), *misplaced):
+            pod = scheduling.cluster.get(POD, waiting.namespace, waiting.name)
+            if why and pod is not None and not pod["spec"].get("nodeName") and not _is_held(scheduling, waiting.uid):
                 _wait(scheduling, pod, why, result)
 
 

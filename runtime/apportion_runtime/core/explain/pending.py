@@ -6,6 +6,7 @@ the cycle; if a job would fit by then, the engine's earlier fit error is given.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -35,6 +36,7 @@ from apportion_runtime.core.plugins.reclaim_rules import can_reclaim, may_be_vic
 from apportion_runtime.core.resources import Quantities, exceeds
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import RESOURCES
+from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import GATED, PENDING, PIPELINED
 from apportion_runtime.core.task import NO_NODE
 
@@ -69,6 +71,14 @@ class PendingJob:
         running = f", {self.n_running} placed" if self.n_running else ""
         head = f"job {self.namespace}/{self.name} in queue {self.queue}: {self.n_pending} pending{running}"
         return head, *(f"  {number}. {reason.text}" for number, reason in enumerate(self.reasons, start=1))
+
+
+def pods_of_undefined_sub_groups(session: Session, job: Job) -> Sequence[Pod]:
+    """Return the pods of a job that name a sub-group which its pod group does not define; they are no tasks of it."""
+    if not any(uid not in job.tasks for uid in job.task_errors):
+        return ()
+    pods = session.snapshot.pods
+    return [pod for pod in pods if pod.group == job.uid and pod.uid in job.task_errors and pod.uid not in job.tasks]
 
 
 def pending_jobs(session: Session) -> Iterator[PendingJob]:
@@ -174,12 +184,7 @@ def _queue(session: Session, job: Job) -> UnusableQueue | None:
 
 
 def _undefined_sub_groups(session: Session, job: Job) -> Iterator[UndefinedSubGroup]:
-    if not any(uid not in job.tasks for uid in job.task_errors):
-        return
-    named: dict[str, int] = {}
-    for pod in session.snapshot.pods:
-        if pod.group == job.uid and pod.uid in job.task_errors and pod.uid not in job.tasks:
-            named[pod.sub_group] = named.get(pod.sub_group, 0) + 1
+    named = Counter(pod.sub_group for pod in pods_of_undefined_sub_groups(session, job))
     for part, n in sorted(named.items()):
         yield UndefinedSubGroup(part, n)
 

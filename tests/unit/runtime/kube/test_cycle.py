@@ -61,3 +61,17 @@ def test_rejected_write_is_reported_and_retried() -> None:
 def test_missing_shard_is_rejected() -> None:
     with pytest.raises(MissingShard, match="the SchedulingShard mars does not exist"):
         run_cycle(Memory(node("n1", 4), *TREE), NOW, shard="mars")
+
+
+def test_pod_of_an_undefined_sub_group_gives_the_reason() -> None:
+    lost = pod("a", "vision", 1)
+    lost["metadata"]["labels"]["kai.scheduler/subgroup-name"] = "workers"
+    cluster = Memory(node("n1", 4), TRAIN, *TREE, lost)
+    result = run_cycle(cluster, NOW)
+    assert result.waiting == ["team/a"]
+    assert result.pending["undefined-sub-group"] == 1
+    assert "sub-group workers, which the pod group does not define" in cluster.told["a"]
+    assert {(about, reason) for about, reason, _ in cluster.events} == {
+        ("a", "Unschedulable"),
+        ("pg-a-uid-a", "Unschedulable"),
+    }
