@@ -15,7 +15,7 @@ from enum import IntEnum
 from heapq import heappop, heappush
 from typing import TypeVar
 
-from apportion_runtime.kube.errors import NotLeader, Refused, Unreachable
+from apportion_runtime.kube.errors import NotLeader, Refused, Rejection, Unreachable
 
 T = TypeVar("T")
 _END = 9
@@ -37,7 +37,7 @@ class WritePool:
 
     Args:
         n_threads: The maximum number of concurrent writes.
-        on_failure: Receives the error of a note.
+        on_failure: Receives the error of a note, unless its object has been deleted.
     """
 
     def __init__(self, n_threads: int, on_failure: Callable[[str], None]) -> None:
@@ -101,7 +101,9 @@ class WritePool:
         except NotLeader:
             self.drop_notes()
         except (Refused, Unreachable) as failed:
-            self._on_failure(str(failed))
+            # What the note was about has been deleted meanwhile.
+            if not (isinstance(failed, Refused) and failed.rejection is Rejection.GONE):
+                self._on_failure(str(failed))
 
     def _work(self) -> None:
         priority: int = Priority.BIND

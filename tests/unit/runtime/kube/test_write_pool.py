@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from apportion_runtime.kube.errors import NotLeader, Refused
+from apportion_runtime.kube.errors import NotLeader, Origin, Refused
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 
 
@@ -110,3 +110,19 @@ def test_failed_note_is_reported_and_notes_after_lost_lease_are_dropped() -> Non
     release.set()
     pool.stop()
     assert failed == ["invalid message"]
+
+
+def test_note_about_a_deleted_object_is_no_failure() -> None:
+    failed: list[str] = []
+    pool = WritePool(1, failed.append)
+
+    def refuse() -> None:
+        raise Refused(404, "podgroups.scheduling.run.ai not found")
+
+    def deny() -> None:
+        raise Refused(404, "denied by a webhook", origin=Origin.ADMISSION)
+
+    pool.note("a", refuse)
+    pool.note("b", deny)
+    pool.stop()
+    assert failed == ["denied by a webhook"]
