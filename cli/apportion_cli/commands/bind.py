@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     metavar="NAME:KEY[:VARIABLE]",
     help="Environment variable from an existing Secret; may be repeated.",
 )
-@click.option("--schedule", metavar="CRON", help="Schedule of a CronJob (default: 0 2 * * *).")
+@click.option("--schedule", metavar="CRON", help="Cron schedule of a CronJob (default: 0 2 * * *).")
 @click.option(
     "--provisioning",
     metavar="PLAN",

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 @click.option(
     "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="Policy to compare with --export."
 )
-@click.option("--cluster", metavar="NAME", help="Cluster of the export; required if ENV has more than one.")
+@click.option(
+    "--cluster", metavar="NAME", help="Cluster that the export comes from; required if ENV has more than one."
+)
 @output_option("text", "json")
 @json_option
 @as_of_option

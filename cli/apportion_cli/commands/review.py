@@ -112,7 +112,7 @@ _WIDTH = 100
     metavar="PERCENT",
     help="Smallest loss of fair share that requires the queue owner's approval.",
 )
-@click.option("--redact", is_flag=True, help="Replace the names and namespaces of workloads with hashes.")
+@click.option("--redact", is_flag=True, help="Replace workload names and namespaces with hashes.")
 @output_option("text", "json", "markdown", "md", "html")
 @json_option
 @as_of_option

@@ -81,7 +81,7 @@ _MONITORING = {
     "--lease",
     metavar="NAMESPACE/NAME",
     envvar=variable("lease"),
-    help="Name of the Lease for leader election; if omitted, leader election is disabled.",
+    help="Lease used for leader election; if omitted, leader election is disabled.",
 )
 @click.option(
     "--dry-run",
