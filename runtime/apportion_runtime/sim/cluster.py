@@ -157,14 +157,15 @@ class Cluster:
 
         If the clock is already past its time, it is handled now.
         """
-        at = self.cluster_state.events.next_at()
-        if at is None or (self.ends_at is not None and at > self.ends_at):
+        events, clock, ends_at = self.cluster_state.events, self.cluster_state.clock, self.ends_at
+        at = events.next_at()
+        if at is None or (ends_at is not None and at > ends_at):
             return False
-        if self.ends_at is None and self._is_denied_for_good():
+        if ends_at is None and self._retried and self._is_denied_for_good():
             return False
-        at, event = self.cluster_state.events.take()
+        at, event = events.take()
         self._note_retry(event)
-        self.cluster_state.clock.advance(max(at, self.cluster_state.now))
+        clock.advance(max(at, clock.now))
         self._handlers[type(event)](event)
         return True
 

@@ -127,12 +127,10 @@ class ObjectStore:
         if key in of_kind:
             raise Conflict(f"{kind} {'/'.join(filter(None, key))} already exists")
         self._n_made += 1
-        metadata = {
-            **made["metadata"],
-            "uid": made["metadata"].get("uid") or f"{_UID_PREFIX}{self._n_made:012x}",
-            "creationTimestamp": made["metadata"].get("creationTimestamp") or self._clock.text,
-        }
-        return self._write({**made, "metadata": metadata}, "added")
+        metadata = made["metadata"]
+        uid = metadata.get("uid") or f"{_UID_PREFIX}{self._n_made:012x}"
+        created = metadata.get("creationTimestamp") or self._clock.text
+        return self._write({**made}, {**metadata, "uid": uid, "creationTimestamp": created}, "added")
 
     def _named(self, made: Manifest) -> Manifest:
         metadata = made["metadata"]
@@ -146,18 +144,19 @@ class ObjectStore:
     def update(self, made: Manifest) -> Manifest:
         """Replace an object. Raises `Conflict` if it does not exist."""
         self._there(str(made["kind"]), *_key(made))
-        return self._write(made, "modified")
+        return self._write({**made}, {**made["metadata"]}, "modified")
 
     def patch_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> Manifest:
         """Patch the status of an object. Raises `Conflict` if it does not exist."""
         before = self._there(kind, namespace, name)
-        return self._write({**before, "status": {**before.get("status", {}), **status}}, "modified")
+        patched = {**before, "status": {**before.get("status", {}), **status}}
+        return self._write(patched, {**before["metadata"]}, "modified")
 
     def delete(self, kind: str, namespace: str, name: str) -> Manifest:
         """Delete an object immediately and return it. Raises `Conflict` if it does not exist."""
         before = self._there(kind, namespace, name)
         del self._objects[kind][namespace, name]
-        self._tell(kind, Change("deleted", before))
+        self._tell(kind, "deleted", before)
         return before
 
     def bind(self, namespace: str, pod: str, node: str, gpu_groups: Sequence[str]) -> Manifest:
@@ -165,12 +164,12 @@ class ObjectStore:
         before = self._there("Pod", namespace, pod)
         if self.get("Node", "", node) is None:
             raise Refused(f"node {node} does not exist")
-        metadata = before["metadata"]
+        metadata = {**before["metadata"]}
         if before["spec"].get("nodeName") or metadata.get("deletionTimestamp"):
             raise Refused(f"pod {namespace}/{pod} can no longer be bound")
         if gpu_groups:
-            metadata = {**metadata, "labels": {**(metadata.get("labels") or {}), **gpu_group_labels(gpu_groups)}}
-        return self._write({**before, "metadata": metadata, "spec": {**before["spec"], "nodeName": node}}, "modified")
+            metadata["labels"] = {**(metadata.get("labels") or {}), **gpu_group_labels(gpu_groups)}
+        return self._write({**before, "spec": {**before["spec"], "nodeName": node}}, metadata, "modified")
 
     def evict(self, namespace: str, pod: str) -> Manifest:
         """Begin to delete a pod. Raises `Conflict` if it does not exist, `Refused` if a budget forbids it."""
@@ -179,8 +178,7 @@ class ObjectStore:
             return before
         if not self._may_evict(before):
             raise Refused(f"pod {namespace}/{pod} cannot be evicted now")
-        metadata = {**before["metadata"], "deletionTimestamp": self._clock.text}
-        return self._write({**before, "metadata": metadata}, "modified")
+        return self._write({**before}, {**before["metadata"], "deletionTimestamp": self._clock.text}, "modified")
 
     def _there(self, kind: str, namespace: str, name: str) -> Manifest:
         found = self.get(kind, namespace, name)
@@ -188,17 +186,22 @@ class ObjectStore:
             raise Conflict(f"{kind} {'/'.join(filter(None, (namespace, name)))} does not exist")
         return found
 
-    def _write(self, made: Manifest, what: Literal["added", "modified"]) -> Manifest:
+    def _write(self, made: dict[str, Any], metadata: dict[str, Any], what: Literal["added", "modified"]) -> Manifest:
+        """Store an object with its metadata; both are new mappings."""
         self._version += 1
+        metadata["resourceVersion"] = str(self._version)
+        made["metadata"] = metadata
         kind = str(made["kind"])
-        made = {**made, "metadata": {**made["metadata"], "resourceVersion": str(self._version)}}
-        self._objects[kind][_key(made)] = made
-        self._tell(kind, Change(what, made))
+        self._objects[kind][metadata.get("namespace") or "", metadata["name"]] = made
+        self._tell(kind, what, made)
         return made
 
-    def _tell(self, kind: str, change: Change) -> None:
-        for callback in self._watchers.get(kind, ()):
-            callback(change)
+    def _tell(self, kind: str, what: Literal["added", "modified", "deleted"], made: Manifest) -> None:
+        watchers = self._watchers.get(kind)
+        if watchers:
+            change = Change(what, made)
+            for callback in watchers:
+                callback(change)
 
 
 def _key(made: Manifest) -> Key:

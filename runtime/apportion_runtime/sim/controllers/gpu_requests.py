@@ -12,7 +12,12 @@ _GPU = GPU_RESOURCE
 
 def gpus_of(expansion: Expansion) -> float:
     """Return the GPUs requested by all pods that run concurrently; requests by GPU memory count as none."""
-    asked = [_asked(slot) for slot in expansion.slots]
+    asked: list[float] = []
+    last: Slot | None = None
+    for slot in expansion.slots:
+        is_like_last = last is not None and slot.spec is last.spec and slot.annotations is last.annotations
+        asked.append(asked[-1] if is_like_last else _asked(slot))
+        last = slot
     return sum(asked if expansion.at_once is None else sorted(asked, reverse=True)[: expansion.at_once])
 
 

@@ -28,6 +28,8 @@ def condition(made: Manifest, kind: str) -> Mapping[str, str] | None:
 def consuming(made: Manifest, store: ClusterApi) -> Manifest:
     """Return a pod with the provider's changes: a consumer of a request runs only on its nodes, and is not moved."""
     annotations = annotations_of(made)
+    if not annotations:
+        return made
     name = next((annotations[key] for key in CONSUMES if annotations.get(key)), None)
     if name is None or kind_of(made) != ("", "Pod"):
         return made
