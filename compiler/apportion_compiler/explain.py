@@ -106,7 +106,7 @@ def _limits(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -
             holders = (a for a in reversed(node.path) if scope.values[a].limit.get(resource) == effective)
             holder = next(holders, None)
             if holder is None:
-                bound = "all GPUs" if resource.startswith(f"{GPU}/") else "the GPU models of the cluster"
+                bound = "all GPUs" if resource.startswith(f"{GPU}/") else "the cluster's GPU models"
                 yield ExplainedValue(f"limit {resource}", _bound(resource, effective), f"the limit of {bound}", NOWHERE)
                 continue
             _, source = _origin(graph, scope, graph.nodes[holder], "limit", resource)

@@ -52,7 +52,7 @@ def agreement(reserved_namespaces: tuple[str, ...], weaker_enforcement: tuple[st
         if not re.fullmatch(_SCOPE_PATTERN, scope):
             raise AgreementError(
                 f'the scopes of weaker enforcement ({WEAKER_ENFORCEMENT}) must be environments or clusters, such as "dev, prod/gpu-eu"; '
-                f'"{scope[:80]}" is neither'
+                f'"{scope[:80]}" is neither an environment nor a cluster'
             )
     return Agreement(reserved_namespaces, weaker_enforcement)
 

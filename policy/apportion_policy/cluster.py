@@ -75,7 +75,7 @@ class Cluster(Declaration):
     kubernetes_version: str = Field(
         default="1.34", pattern=r"^1\.\d+(\.\d+)?$", description="Version of the API server, such as 1.34."
     )
-    pools: tuple[PoolRef, ...] = Field(default=(), description="Node pools of this cluster.")
+    pools: tuple[PoolRef, ...] = Field(default=(), description="Node pools in this cluster.")
     share: Share = Field(
         default="1",
         description="Share of each guarantee and limit that applies on this cluster; guarantees are rounded down to whole units, and limits are rounded up.",
@@ -90,10 +90,10 @@ class Cluster(Declaration):
         default=(),
         description="Kinds of objects that are managed outside of Apportion on this cluster; Apportion does not emit, own or delete them.",
     )
-    kai: KaiSettings = Field(default=KaiSettings(), description="Settings of KAI Scheduler.")
-    kueue: KueueSettings = Field(default=KueueSettings(), description="Settings of Kueue.")
-    volcano: VolcanoSettings = Field(default=VolcanoSettings(), description="Settings of Volcano.")
-    ack: AckSettings = Field(default=AckSettings(), description="Settings of kube-queue on ACK.")
+    kai: KaiSettings = Field(default=KaiSettings(), description="Settings for KAI Scheduler.")
+    kueue: KueueSettings = Field(default=KueueSettings(), description="Settings for Kueue.")
+    volcano: VolcanoSettings = Field(default=VolcanoSettings(), description="Settings for Volcano.")
+    ack: AckSettings = Field(default=AckSettings(), description="Settings for kube-queue on ACK.")
 
     @property
     def identity(self) -> str:

@@ -59,7 +59,7 @@ def load_documents(path: Path) -> tuple[Policy, tuple[str, ...]]:
             raise _fault("unreadable-input", f"include: no file matches {pattern}", path, node, ("include",))
         for match in matches:
             if not is_utf8(str(match)) or not match.is_file():
-                message = f"include: {plain_text(match.name)} is not a regular file with a UTF-8 name"
+                message = f"include: {plain_text(match.name)} must be a regular file with a UTF-8 name"
                 raise _fault("unreadable-input", message, path, node, ("include",))
             included, included_node = _read(match)
             files.append(str(match))

@@ -27,7 +27,7 @@ class LiveScheduler(Declaration):
 
 
 class KaiSettings(Declaration):
-    """Settings of KAI Scheduler."""
+    """Settings for KAI Scheduler."""
 
     k_value: WeightValue | None = Field(
         default=None,
@@ -81,7 +81,7 @@ class KueueSettings(Declaration):
 
 
 class VolcanoSettings(Declaration):
-    """Settings of Volcano."""
+    """Settings for Volcano."""
 
     dequeue_strategy: Literal["fifo", "traverse"] = Field(
         default="traverse", description="Whether a job that does not fit blocks the jobs behind it."

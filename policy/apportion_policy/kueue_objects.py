@@ -43,8 +43,8 @@ class KueueLocalQueue(Declaration):
 
     name: Identifier = Field(description="Name of the LocalQueue.")
     namespace: Identifier = Field(description="Namespace of the LocalQueue.")
-    labels: Mapping[str, str] = Field(default={}, description="Additional labels of the LocalQueue.")
-    annotations: Mapping[str, str] = Field(default={}, description="Additional annotations of the LocalQueue.")
+    labels: Mapping[str, str] = Field(default={}, description="Additional labels for the LocalQueue.")
+    annotations: Mapping[str, str] = Field(default={}, description="Additional annotations for the LocalQueue.")
     spec: Mapping[str, Any] = Field(
         default={}, description="Fields in addition to clusterQueue: stopPolicy, fairSharing."
     )
@@ -69,8 +69,8 @@ class KueueQueue(Declaration):
     local_queues: tuple[KueueLocalQueue, ...] | None = Field(
         default=None, description="Its LocalQueues. Unset: one in each of its namespaces, named after the queue's id."
     )
-    labels: Mapping[str, str] = Field(default={}, description="Additional labels of this object only.")
-    annotations: Mapping[str, str] = Field(default={}, description="Additional annotations of this object only.")
+    labels: Mapping[str, str] = Field(default={}, description="Additional labels for this object only.")
+    annotations: Mapping[str, str] = Field(default={}, description="Additional annotations for this object only.")
     spec: Mapping[str, Any] = Field(
         default={},
         description="Fields of the object's spec that replace the generated values; null removes a field.",

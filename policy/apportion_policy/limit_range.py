@@ -19,10 +19,10 @@ class LimitRange(Declaration):
     """Limits and default requests of a container. GPUs are whole devices of any model."""
 
     name: Identifier = Field(default="apportion", description="Name of the LimitRange object.")
-    default_request: Resources | None = Field(default=None, description="Default request of a container.")
-    default_limit: Resources | None = Field(default=None, description="Default limit of a container.")
-    min: Resources | None = Field(default=None, description="Minimum request of a container.")
-    max: Resources | None = Field(default=None, description="Maximum limit of a container.")
+    default_request: Resources | None = Field(default=None, description="Default request for a container.")
+    default_limit: Resources | None = Field(default=None, description="Default limit for a container.")
+    min: Resources | None = Field(default=None, description="Minimum request for a container.")
+    max: Resources | None = Field(default=None, description="Maximum limit for a container.")
 
     @model_validator(mode="after")
     def _is_in_order(self) -> LimitRange:

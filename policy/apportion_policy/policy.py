@@ -90,7 +90,7 @@ class Policy(Declaration):
     )
     node_pools: tuple[NodePool, ...] = Field(default=(), description="Pools of identical machines.")
     provisioning_plans: tuple[ProvisioningPlan, ...] = Field(
-        default=(), description="Provisioning plans of node pools."
+        default=(), description="Provisioning plans for node pools."
     )
     rules: Rules = Field(default=Rules(), description="Rule severities and the permitted overcommit of guarantees.")
     waivers: tuple[Waiver, ...] = Field(default=(), description="Findings that are accepted until a date.")

@@ -13,8 +13,8 @@ _HEADER: dict[str, Any] = {
     "apiVersion": {"const": "apportion.dev/v1", "description": "The version of the format."},
     "kind": {"const": "Policy"},
     "include": {
-        "description": "Paths of documents below this folder, whose lists are appended to those of this document; * "
-        "matches any name.",
+        "description": "Paths of documents below this folder; their lists are appended to the lists in this document. "
+        "* matches any name.",
         "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
     },
 }

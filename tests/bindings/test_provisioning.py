@@ -100,11 +100,11 @@ def test_parameters_of_other_provisioning_classes() -> None:
 @pytest.mark.parametrize(
     ("plan", "options", "says"),
     [
-        ({}, Options(provisioning="dws", gpus=0), "queued provisioning provides GPU nodes only"),
+        ({}, Options(provisioning="dws", gpus=0), "queued provisioning provides only GPU nodes"),
         (
             {},
             Options(provisioning="dws", gpus=16000),
-            "the pods do not fit on any machine of plan dws: a machine in pool queued-h100",
+            "the pods do not fit on any machine that is provided by plan dws: a machine in pool queued-h100",
         ),
         (
             {"max_nodes_per_request": 3},
@@ -116,7 +116,7 @@ def test_parameters_of_other_provisioning_classes() -> None:
         (
             {},
             Options(provisioning="dsw"),
-            "no node pool of the cluster has the provisioning plan dsw; did you mean dws?",
+            "no node pool in the cluster uses provisioning plan dsw; did you mean dws?",
         ),
     ],
 )

@@ -181,7 +181,7 @@ def test_allowed_pools_are_selected(usable: Any, pools: Any, selector: object) -
             Options(name="a" * 48),
             "the name of a RayJob must have at most 47 characters, but a+ has 48",
         ),
-        ("vision", "Job", Options(provisioning="dws"), "no node pool of the cluster has the provisioning plan dws"),
+        ("vision", "Job", Options(provisioning="dws"), "no node pool in the cluster uses provisioning plan dws"),
         ("vision", "Job", Options(gpu_model="b200"), "queue vision cannot use any pool with b200 GPUs; choose h100"),
     ],
 )

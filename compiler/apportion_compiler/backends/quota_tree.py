@@ -29,8 +29,8 @@ treats as unlimited. Five hundred of them still fit in 64 bits.
 """
 
 OWN_GUARANTEE_ALONE = (
-    "a queue reclaims only what it is guaranteed itself: what its siblings leave idle of their parent's guarantee is not "
-    "reclaimed for it from queues outside of the parent"
+    "a queue reclaims only up to its own guarantee: if its siblings leave part of their parent's guarantee idle, the queue "
+    "cannot reclaim that part from queues outside the parent"
 )
 """Limitation of engines that compare only the leaf with its guarantee before they evict."""
 

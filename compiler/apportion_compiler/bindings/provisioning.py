@@ -90,7 +90,7 @@ def _parameters(plan: ProvisioningPlan) -> dict[str, str]:
 
 def _refuse_without_gpus(asked: Requests) -> None:
     if not asked.get(GPU_RESOURCE):
-        raise BindingError("queued provisioning provides GPU nodes only, but no pod of the workload requests a GPU")
+        raise BindingError("queued provisioning provides only GPU nodes, but no pod in the workload requests a GPU")
 
 
 def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: Requests, count: int) -> None:
@@ -99,7 +99,7 @@ def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: R
         pool = pools[0]
         held = ", ".join(f"{text} {name}" for name, text in quantities(_held(pool)).items())
         raise BindingError(
-            f"the pods do not fit on any machine of plan {plan.id}: a machine in pool {pool.id} has {held}"
+            f"the pods do not fit on any machine that is provided by plan {plan.id}: a machine in pool {pool.id} has {held}"
         )
     n_nodes = -(-count // max(fits))
     most = plan.max_nodes_per_request or _MAX_NODES

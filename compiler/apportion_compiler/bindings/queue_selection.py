@@ -83,9 +83,9 @@ def plan_in(program: Program, queue: Queue, wanted: str | None) -> ProvisioningP
         return None
     plans = {plan.id: plan for plan in program.plans}
     if wanted not in plans:
-        raise BindingError(f"no node pool of the cluster has the provisioning plan {wanted}{instead(wanted, plans)}")
+        raise BindingError(f"no node pool in the cluster uses provisioning plan {wanted}{instead(wanted, plans)}")
     if not any(pool.plan == wanted and pool.id in queue.pools for pool in program.pools):
-        raise BindingError(f"queue {queue.id} cannot use any pool of the provisioning plan {wanted}")
+        raise BindingError(f"queue {queue.id} cannot use any pool with provisioning plan {wanted}")
     return plans[wanted]
 
 
@@ -118,7 +118,7 @@ def named_queue(
         )
     chosen = models[0] if model is None and models else model
     if chosen not in models:
-        asked = "GPUs of a model with its own quota" if chosen is None else f"{chosen} GPUs"
+        asked = "GPUs of a model that has its own quota" if chosen is None else f"{chosen} GPUs"
         raise BindingError(f"queue {queue.id} cannot use any pool with {asked}; {alternatives(models)}")
     return names[chosen], chosen
 

@@ -15,7 +15,7 @@ POOLS_DISAGREE = Rule(
     "AP616",
     "pools-disagree",
     Severity.WARNING,
-    "node pools of a cluster conflict or are indistinguishable",
+    "node pools in a cluster conflict or are indistinguishable",
 )
 
 _DESCRIBED = ("role", "ami_alias", "subnet_tags", "security_group_tags")

@@ -61,7 +61,7 @@ def _unused(topology: Topology, environment: Environment, cluster: Cluster) -> D
     return Diagnostic(
         UNKNOWN_TOPOLOGY,
         f"topology {topology.name}",
-        f"no node pool of `{cluster.name}` uses its topology `{topology.name}`",
+        f"no node pool in `{cluster.name}` uses its topology `{topology.name}`",
         topology.source,
         (Related(cluster.source, f"`{cluster.name}` declares the topology"),),
         f"set `topology` to `{topology.name}` in the pools whose nodes have its labels, or remove it from "

@@ -47,8 +47,8 @@ def _class_values(changes: Iterable[ObjectChange]) -> Iterator[DestructiveChange
             yield DestructiveChange(
                 CLASS_VALUE,
                 change.identity,
-                f"the value of PriorityClass {change.identity.name} changes from {before} to {after}, so the class is recreated: "
-                "running workloads keep the old value, and pods created in between are rejected",
+                f"the value of PriorityClass {change.identity.name} changes from {before} to {after}, so the class is deleted "
+                "and recreated: running workloads keep the old value, and pods created in the meantime are rejected",
             )
 
 

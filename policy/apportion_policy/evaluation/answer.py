@@ -89,7 +89,7 @@ def read_answer(received: bytes) -> Answer:
     head = _object(received[first_end + 1 : second_end])
     document = received[second_end + 1 :]
     if head.get("bytes") != len(document):
-        raise AnswerError("the length of the response does not match its header")
+        raise AnswerError("the response length does not match its header")
     faults = _items(head.get("faults"), at_most=_MAX_FAULTS)
     try:
         read = tuple(Fault.from_json(fault) for fault in faults)
@@ -104,15 +104,15 @@ def _line(data: object) -> bytes:
 
 def _object(line: bytes) -> dict[str, object]:
     if len(line) > MAX_HEADER_BYTES:
-        raise AnswerError("the header of the response is too long")
+        raise AnswerError("the response header is too long")
     if sum(line.count(sign) for sign in (b",", b"{", b"[")) > _MAX_HEADER_VALUES:
-        raise AnswerError("the header of the response contains too many values")
+        raise AnswerError("the response header contains too many values")
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as malformed:
-        raise AnswerError("the header of the response is not JSON") from malformed
+        raise AnswerError("the response header is not JSON") from malformed
     if not isinstance(data, dict):
-        raise AnswerError("the header of the response is not an object")
+        raise AnswerError("the response header is not an object")
     return cast(dict[str, object], data)
 
 

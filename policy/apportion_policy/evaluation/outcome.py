@@ -71,7 +71,7 @@ def _require(raised: RaisedLayers, layers: tuple[str, ...], limits: Limits) -> N
         raise ConfinementError(
             f"the policy was not evaluated: this system lacks {lacking}",
             "evaluate it on a system that meets the requirements in docs/security.md, or pass --allow-missing-layers if "
-            "every file of the policy is reviewed",
+            "every file in the policy has been reviewed",
         )
 
 

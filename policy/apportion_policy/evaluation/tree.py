@@ -77,9 +77,9 @@ def locate(entry: str | Path) -> PolicyTree:
     """
     text = os.fspath(entry)
     if not text or "\0" in text:
-        raise EntryError(Fault("unreadable-input", "the path of the policy is empty or contains a null byte"))
+        raise EntryError(Fault("unreadable-input", "the policy's path is empty or contains a null byte"))
     if not is_utf8(os.path.abspath(text)):  # noqa: PTH100 - links do not matter.
-        raise EntryError(Fault("unreadable-input", f"the path of the policy, {plain_text(text)}, is not valid UTF-8"))
+        raise EntryError(Fault("unreadable-input", f"the policy's path, {plain_text(text)}, is not valid UTF-8"))
     path, attribute = text, None
     if not os.path.lexists(text) and f"{PYTHON_SUFFIX}:" in text:
         path, _, attribute = text.rpartition(":")

@@ -128,7 +128,7 @@ def test_policy_file_with_undecodable_name_is_refused(policy: Path, run: Run) ->
     Path("q\udcff.yaml").write_text("organisation: {name: a}\n")
     assert "is not valid UTF-8" in run("validate", "q\udcff.yaml").text
     Path("q.yaml").write_text("organisation: {name: a}\ninclude: q?.yaml\n")
-    assert "is not a regular file with a UTF-8 name" in run("validate", "q.yaml").text
+    assert "must be a regular file with a UTF-8 name" in run("validate", "q.yaml").text
 
 
 def test_named_pipe_in_a_policy_is_refused(policy: Path, run: Run) -> None:

@@ -96,7 +96,7 @@ def _switches(context: WorkloadContext) -> Iterator[Verdict]:
         suspend = workload.shape.suspend
         if suspend is not None and workload.suspended() and not any(map(workload.values_of, resumed)):
             yield workload.pending(
-                ".".join(suspend), "Invalid", "it is suspended, but no component of the cluster resumes it",
+                ".".join(suspend), "Invalid", "it is suspended, but no component on the cluster resumes it",
                 "remove suspend, or label the workload for the engine that should resume it",
             )  # fmt: skip
 

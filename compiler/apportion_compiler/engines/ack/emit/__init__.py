@@ -91,11 +91,11 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Lowered(
         "PriorityClass",
-        "kube-queue dequeues the jobs of a queue by priority, but a job that it does not dequeue, because the queue or one "
-        "of its ancestors uses its whole max, evicts nothing",
+        "kube-queue dequeues a queue's jobs by priority, but a job that is not dequeued, because its queue or an ancestor "
+        "already uses all of its max, evicts nothing",
     ),
     Feature.PREEMPTIBILITY: Lowered(
-        "the job's label quota.scheduling.alibabacloud.com/preemptible, which the admission policies compare with its "
+        "the job's label quota.scheduling.alibabacloud.com/preemptible, which the admission policies compare with the job's "
         "priority class",
         "kube-queue limits non-preemptible jobs to their queue's guarantee; the scheduler reclaims usage beyond "
         "the guarantee by priority and age, and ignores the label",

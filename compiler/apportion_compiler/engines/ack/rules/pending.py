@@ -66,7 +66,7 @@ def _of_quota(workload: Workload, leaves: Mapping[str, tuple[str, ...]]) -> Iter
         yield workload.pending(
             "metadata.namespace", "NotFound",
             f"namespace {workload.namespace} doesn't belong to any elastic quota, so kube-queue never dequeues the workload",
-            "add the namespace to a leaf node of the tree",
+            "add the namespace to a leaf node in the tree",
         )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def _missing(index: int, node: QuotaNode, keys: Mapping[str, None]) -> Iterator[
         absent = [key for key in keys if key not in _lists(node)[part]]
         if absent:
             message = f"{part} does not set {', '.join(absent)}; ACK treats missing amounts {effect}"
-            cure = "set the same resources on every node of the tree"
+            cure = "set the same resources on every node in the tree"
             yield Verdict(Effect.IGNORED, index, f"{node.at}.{part}", "Required", message, cure)
 
 

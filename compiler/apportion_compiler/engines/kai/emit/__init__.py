@@ -77,8 +77,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "label kai.scheduler/preemptibility, which the admission policies require if the class's value implies "
-        "otherwise",
+        "label kai.scheduler/preemptibility, which the admission policies require if the class's value would imply "
+        "the opposite",
         "",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the PodGroups that KAI schedules", ""),

@@ -43,8 +43,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT_OVER_NAMESPACES: Native("ElasticQuota spec.max, across all of its namespaces"),
     Feature.LENDING_LIMIT: Lowered(
         "ElasticQuota label quota.scheduling.koordinator.sh/allow-lent-resource, for a queue that lends all or nothing",
-        "when another queue's share of the surplus shrinks, its running pods use the reserve for up to two minutes, until "
-        "they are revoked",
+        "when another queue's share of the surplus shrinks, its running pods can still use the reserved amount for up to two "
+        "minutes, until Koordinator evicts them",
     ),
     Feature.OVER_QUOTA_WEIGHT: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),
     Feature.WEIGHT_PER_RESOURCE: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),

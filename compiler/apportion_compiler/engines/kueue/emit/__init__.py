@@ -84,8 +84,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.EXTENDED_RESOURCES: Lowered(
         "ClusterQueue spec.resourceGroups[].coveredResources",
-        "pools do not declare these resources, so queues together can use only what they are guaranteed of them: the rest "
-        "is idle",
+        "node pools do not declare these resources, so all queues together can use only the sum of their guarantees, and "
+        "the rest stays idle",
     ),
     Feature.GPU_SHARING: Unsupported(
         "AP510",

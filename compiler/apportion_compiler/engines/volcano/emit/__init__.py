@@ -37,9 +37,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("Queue spec.parent"),
     Feature.GUARANTEED: Lowered(
         "Queue spec.deserved",
-        "GPUs that a queue reclaims can go to another queue, so that pods are evicted and start in turn; terminating pods "
-        "count as usage, so that a queue with more work than its guarantee can be evicted below it; while running and "
-        "enqueued jobs use the whole limit of a parent, no further job below it reclaims",
+        "GPUs that a queue reclaims can go to another queue, so pods may be evicted and restarted in turn; terminating pods "
+        "count as usage, so a queue with more work than its guarantee may be evicted below its guarantee; while running "
+        "and enqueued jobs use all of a parent's limit, no further job below the parent can reclaim",
     ),
     Feature.LIMIT: Native("Queue spec.capability"),
     Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.capability"),
@@ -96,8 +96,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Lowered(
         "PriorityClass",
-        "GPUs that a job of a higher class preempts can go to another queue; while running and enqueued jobs use the whole "
-        "limit of a queue or of an ancestor, no further job is enqueued, so that a job of a higher class evicts nothing in it",
+        "GPUs that a higher-priority job preempts can go to another queue; while running and enqueued jobs use all of the "
+        "limit of a queue or one of its ancestors, no further job is enqueued there, so a higher-priority job evicts nothing",
     ),
     Feature.PREEMPTIBILITY: Lowered(
         "label or annotation volcano.sh/preemptable, which the admission policies require for non-preemptible classes",

@@ -64,7 +64,7 @@ def _priority_class(manifest: Manifest, index: int) -> Iterator[Verdict]:
             f"metadata.annotations[{ALLOW_PREEMPTION_ANNOTATION}]",
             "Ignored",
             f'"{allowed}" is treated as true',
-            'to evict workloads of this class last, set the annotation to "false"',
+            'to evict workloads in this class last, set the annotation to "false"',
         )
 
 
