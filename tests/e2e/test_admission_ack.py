@@ -95,7 +95,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
         "contradicts the priority class",
     ),
     "pod-of-another-scheduler": (_pod("alpha", scheduler="volcano"), "schedulerName must be default-scheduler"),
-    "outside-in-a-quota": (pod("default", {OTHER_QUOTA: "alpha"}, scheduler=None), "does not belong to a queue"),
+    "outside-in-a-quota": (pod("default", {OTHER_QUOTA: "alpha"}, scheduler=None), "does not belong to any queue"),
 }
 
 

@@ -202,8 +202,8 @@ REFUSED: dict[str, Refused] = {
     "outside-in-a-queue": Refused(
         pod("default", ALPHA), "outside", "namespace default does not belong to any queue in the policy"
     ),
-    "outside-in-an-inner-queue": Refused(job("default", INNER), "outside", "does not belong to a queue"),
-    "outside-label-on-any-object": Refused(config_map("default", ALPHA), "outside", "does not belong to a queue"),
+    "outside-in-an-inner-queue": Refused(job("default", INNER), "outside", "does not belong to any queue"),
+    "outside-label-on-any-object": Refused(config_map("default", ALPHA), "outside", "does not belong to any queue"),
 }
 
 

@@ -91,7 +91,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
         _pod("alpha", scheduler=None),
         "schedulerName must be koord-scheduler in namespace alpha",
     ),
-    "outside-in-a-quota": (pod("default", {QUOTA: "alpha"}, scheduler=None), "does not belong to a queue"),
+    "outside-in-a-quota": (pod("default", {QUOTA: "alpha"}, scheduler=None), "does not belong to any queue"),
 }
 
 

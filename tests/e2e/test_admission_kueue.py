@@ -69,7 +69,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
     "class-of-another-team": (_job("alpha", ALPHA, priority_class="serving"), "is not allowed in namespace alpha"),
     "class-of-another-team-in-kueue": (_job("alpha", ALPHA | {CLASS: "serving"}), "is not allowed in namespace alpha"),
     "pod-on-a-node": (_pod("alpha", ALPHA, node="node-1"), "nodeName bypasses the scheduler"),
-    "outside-in-a-queue": (pod("default", ALPHA, scheduler=None), "does not belong to a queue"),
+    "outside-in-a-queue": (pod("default", ALPHA, scheduler=None), "does not belong to any queue"),
 }
 
 

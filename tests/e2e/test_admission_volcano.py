@@ -103,7 +103,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
     ),
     "pod-of-the-default-scheduler": (_pod("alpha", annotations=ALPHA, scheduler=None), "schedulerName must be volcano"),
     "pod-on-a-node": (_pod("alpha", annotations=ALPHA, node="node-1"), "nodeName bypasses the scheduler"),
-    "outside-in-a-queue": (pod("default", annotations=ALPHA, scheduler=VOLCANO), "does not belong to a queue"),
+    "outside-in-a-queue": (pod("default", annotations=ALPHA, scheduler=VOLCANO), "does not belong to any queue"),
 }
 
 

@@ -112,10 +112,10 @@ REFUSED: dict[str, tuple[Object, str]] = {
     ),
     "pod-on-a-node": (_pod("alpha", node="node-1"), "nodeName bypasses the scheduler"),
     "outside-with-yunikorn": (pod("default", scheduler=YUNIKORN), "namespace default does not belong to any queue"),
-    "outside-in-a-queue": (pod("default", ALPHA, scheduler=None), "namespace default does not belong to a queue"),
+    "outside-in-a-queue": (pod("default", ALPHA, scheduler=None), "namespace default does not belong to any queue"),
     "outside-in-a-queue-by-annotation": (
         pod("default", annotations=ALPHA, scheduler=None),
-        "namespace default does not belong to a queue",
+        "namespace default does not belong to any queue",
     ),
 }
 

@@ -108,4 +108,4 @@ def test_unknown_queue_is_one_finding(run: Run, policy: Path) -> None:
     Path("job.yaml").write_text(yaml.safe_dump(job))
     told = run("validate", "--manifests", "job.yaml", "-p", policy, "--env", "kueue", "-q")
     assert told.out.count("visoin") == 1, told.out
-    assert "create it in a namespace of" not in told.out
+    assert "create the workload in a namespace of" not in told.out
