@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from apportion_runtime.core.snapshot import Node
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
@@ -162,6 +163,8 @@ class Nodes:
         self._counts = PodCounts()
         self._fixed: dict[Hashable, dict[str, tuple[Node, FilterStatus | None]]] = {}
         self._shapes: dict[Hashable, int] = {}
+        self._read: dict[str, tuple[Mapping[str, Any] | None, Amounts, int]] = {}
+        """The allocatable resources of each node as written, their amounts, and the number of those."""
         self._occupied = cluster_state.watch_nodes()
         self._node_version = -1
         self._n_refreshed = 0
@@ -246,8 +249,13 @@ class Nodes:
     def _made(self, record: Node, here: Mapping[str, None], row: int) -> NodeState:
         made = self._cluster_state.store.get("Node", "", record.name)
         assert made is not None
-        allocatable = amounts((made.get("status") or {}).get("allocatable"))
-        shape = self._shapes.setdefault(tuple(sorted(allocatable.items())), len(self._shapes))
+        written = (made.get("status") or {}).get("allocatable")
+        known = self._read.get(record.name)
+        if known is None or known[0] is not written:
+            read = amounts(written)
+            shape = self._shapes.setdefault(tuple(sorted(read.items())), len(self._shapes))
+            known = self._read[record.name] = written, read, shape
+        _, allocatable, shape = known
         state = NodeState(record, allocatable, self._counts, changes=self.changes, row=row, shape=shape)
         for uid in here:
             pod = self._pod(uid)

@@ -6,13 +6,17 @@ Source: pkg/scheduler/actions/enqueue, allocate, backfill.
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Mapping, Sequence
 
 from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.node_statuses import explained
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
-from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
+from apportion_runtime.engines.volcano.amounts import minus
+from apportion_runtime.engines.volcano.group_state import Phase
+from apportion_runtime.engines.volcano.jobs import Job, Status, Task
 from apportion_runtime.engines.volcano.node_ranking import fits_on, insufficient
+from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement
 
@@ -22,10 +26,13 @@ def enqueue(session: Session) -> None:
     capacity = session.capacity
     pending: dict[str, list[Job]] = {}
     # A job whose pods were all bound in the last cycle may be pending again, and then counts twice for its queue.
-    for job in session.in_order(job for job in session.jobs.values() if job.group.phase is Phase.PENDING):
+    for job in session.in_order(session.index.pending):
         if job.queue in capacity.queues:
             pending.setdefault(job.queue, []).append(job)
-    queues = session.queues(session.jobs.values() if pending else ())
+    if _is_any_order(session, pending):
+        queues = PriorityQueue(lambda *_: 0, pending)
+    else:
+        queues = session.queues(session.index.keys)
     while queues:
         queue = queues.pop()
         if not pending.get(queue):
@@ -37,33 +44,63 @@ def enqueue(session: Session) -> None:
         if why:
             job.group.why = why
             continue
-        job.group.phase, job.group.why = Phase.INQUEUE, ""
+        session.index.set_phase(job, Phase.INQUEUE)
+        job.group.why = ""
         capacity.count(queue, requested={}, inqueue=least or {}, elastic={})
+
+
+def _is_any_order(session: Session, pending: Mapping[str, Sequence[Job]]) -> bool:
+    """Return whether the same jobs are enqueued in any order of the queues.
+
+    A queue rejects no fewer jobs after others have been enqueued, so it is enough that no answer differs between the
+    first job and the last.
+    """
+    if len(pending) <= 1:
+        return True
+    capacity = session.capacity
+    asked = [
+        (queue, job.group.least_resources)
+        for queue, jobs in pending.items()
+        for job in jobs
+        if job.group.least_resources is not None
+    ]
+    first = [capacity.not_enqueued(queue, least) for queue, least in asked]
+    enqueued = [each for each, why in zip(asked, first, strict=True) if not why]
+    for queue, least in enqueued:
+        capacity.count(queue, requested={}, inqueue=least, elastic={})
+    last = [capacity.not_enqueued(queue, least) for queue, least in asked]
+    for queue, least in enqueued:
+        capacity.count(queue, requested={}, inqueue=minus({}, least), elastic={})
+    return first == last
+
+
+def _keys(jobs: Mapping[str, Sequence[Job]]) -> Mapping[str, Sequence[str]]:
+    """Return the key of the first job of each queue."""
+    return {queue: (min(job.key for job in of_queue),) for queue, of_queue in jobs.items()}
 
 
 def allocate(session: Session) -> None:
     """Allocate jobs, one job per queue in turn: the gang minimum, or nothing."""
     if "enqueue" not in session.configuration.actions:
-        for job in session.jobs.values():
-            if job.group.phase is Phase.PENDING:
-                job.group.phase = Phase.INQUEUE
+        for job in session.index.pending:
+            session.index.set_phase(job, Phase.INQUEUE)
     waiting: dict[str, list[Job]] = {}
-    tasks: dict[str, list[Task]] = {}
+    tasks: dict[str, Sequence[Task]] = {}
     for job in session.wanting:
         if session.is_schedulable(job):
-            found = [task for task in job.waiting() if not task.is_best_effort]
+            found = job.requesting()
             if found:
                 tasks[job.key] = found
                 waiting.setdefault(job.queue, []).append(job)
     unschedulable: dict[object, str] = {}
     waiting = {queue: session.in_order(jobs) for queue, jobs in waiting.items()}
-    queues = session.queues(job for jobs in waiting.values() for job in jobs)
+    queues = session.queues(_keys(waiting))
     while queues:
         queue = queues.pop()
         if not waiting[queue]:
             continue
         job = waiting[queue].pop(0)
-        statement = _for_job(session, job, tasks[job.key], unschedulable)
+        statement, tasks[job.key] = _for_job(session, job, tasks[job.key], unschedulable)
         if statement is not None and job.may_start:
             session.commit(statement)
             if tasks[job.key]:
@@ -71,20 +108,22 @@ def allocate(session: Session) -> None:
         queues.push(queue)
 
 
-def _for_job(session: Session, job: Job, tasks: list[Task], unschedulable: dict[object, str]) -> Statement | None:
-    """Place pods until the job is ready; return the statement, or None if it was discarded.
+def _for_job(
+    session: Session, job: Job, tried: Sequence[Task], unschedulable: dict[object, str]
+) -> tuple[Statement | None, Sequence[Task]]:
+    """Place pods until the job is ready; return the statement, or None if it was discarded, and the pods not tried.
 
     Args:
         session: The cycle.
         job: The job.
-        tasks: Its pending pods, removed as they are tried.
+        tried: Its pending pods.
         unschedulable: Why pods of a shape are unschedulable, found before any pod of their job was placed.
     """
-    statement, tried = Statement(), tuple(tasks)
     kind = session.kind(job, tried, "allocate")
     if kind is not None and (known := session.failed_requests.get(kind)) is not None:
         job.reasons.update((task.uid, why) for task, why in zip(tried, known, strict=True) if why)
-        return None
+        return None, tried
+    statement, tasks = Statement(), list(tried)
     while tasks:
         task = tasks.pop(0)
         why = session.capacity.refused(job.queue, task.request)
@@ -112,11 +151,11 @@ def _for_job(session: Session, job: Job, tasks: list[Task], unschedulable: dict[
             break
     if job.may_start or job.may_start_later:
         session.forget(statement)
-        return statement
+        return statement, tasks
     session.discard(statement)
     if kind is not None:
         session.failed_requests[kind] = tuple(job.reasons.get(task.uid, "") for task in tried)
-    return None
+    return None, tasks
 
 
 def _shape(session: Session, task: Task) -> object | None:
@@ -176,7 +215,7 @@ def backfill(session: Session) -> None:
                 session.unpipeline(task)
         if job.n_free:
             waiting.setdefault(job.queue, []).append(job)
-    queues = session.queues(job for jobs in waiting.values() for job in jobs)
+    queues = session.queues(_keys(waiting))
     for job in [job for queue in queues.all() for job in session.in_order(waiting[queue])]:
         for task in job.waiting():
             if task.is_best_effort:

@@ -23,7 +23,7 @@ from apportion_runtime.engines.volcano.amounts import (
     plus,
 )
 from apportion_runtime.engines.volcano.node_groups import GroupAffinity, group_affinity
-from apportion_runtime.snapshots.pod_requests import CPU, MEMORY, add, amounts, total
+from apportion_runtime.snapshots.pod_requests import CPU, MEMORY, amounts, total
 
 ROOT, DEFAULT = "root", "default"
 
@@ -76,6 +76,7 @@ class Queue:
     Attributes:
         real: Its real capability: the guarantees of other queues are subtracted, and its capability is the bound.
         share: Its share: allocated over deserved; 1 for a queue without deserved resources.
+        at_start: Its allocated, requested, inqueue and elastic resources at the start of a cycle.
     """
 
     spec: QueueSpec
@@ -90,6 +91,7 @@ class Queue:
     inqueue: dict[str, int] = field(default_factory=dict)
     elastic: dict[str, int] = field(default_factory=dict)
     share: float = 0.0
+    at_start: tuple[Amounts, Amounts, Amounts, Amounts] = ({}, {}, {}, {})
 
     @property
     def name(self) -> str:
@@ -112,6 +114,7 @@ class Capacity:
 
     Attributes:
         fault: Why nothing is scheduled; empty if the tree is valid.
+        changed: The queues whose amounts may differ from those at the end of the previous cycle.
     """
 
     def __init__(
@@ -133,14 +136,27 @@ class Capacity:
         else:
             self._divide_flat(resources)
         self._initial_fault = self.fault
+        self.changed = dict.fromkeys(self.queues)
+        self._moved: dict[str, None] = {}
+        """The queues whose amounts may differ from those at the start of the cycle."""
+        self.inner = [name for name in self.queues if not self.is_leaf(name)]
         self.update_shares()
 
     def begin_cycle(self) -> None:
-        """Forget the jobs of the last cycle; `real` and `deserved` amounts are kept."""
+        """Set the amounts to those of the jobs; `real` and `deserved` amounts are kept."""
         self.fault = self._initial_fault
-        for queue in self.queues.values():
-            queue.allocated, queue.requested, queue.inqueue, queue.elastic = {}, {}, {}, {}
+        self.changed |= self._moved
+        self._moved.clear()
+        for name in self.changed:
+            queue = self.queues[name]
+            queue.allocated, queue.requested, queue.inqueue, queue.elastic = map(dict, queue.at_start)
             queue.update_share()
+
+    def take_changed(self) -> list[Queue]:
+        """Return the queues whose amounts may differ from those at the last call."""
+        found = [self.queues[name] for name in {**self.changed, **self._moved}]
+        self.changed.clear()
+        return found
 
     def _place(self, queue: Queue) -> None:
         ancestors: list[str] = []
@@ -198,6 +214,7 @@ class Capacity:
         Within a cycle, only the share of the queue itself is updated (capacity.go, AllocateFunc and DeallocateFunc).
         """
         for queue in self.path(name):
+            self._moved[queue.name] = None
             queue.allocated = plus(queue.allocated, request) if sign > 0 else minus(queue.allocated, request)
         self.queues[name].update_share()
 
@@ -206,17 +223,18 @@ class Capacity:
         if not (requested or inqueue or elastic):
             return
         for queue in self.path(name):
+            self._moved[queue.name] = None
             queue.requested = plus(queue.requested, requested)
             queue.inqueue = plus(queue.inqueue, inqueue)
             queue.elastic = plus(queue.elastic, elastic)
 
     def add_totals(self, name: str, *, held: Amounts, requested: Amounts, inqueue: Amounts, elastic: Amounts) -> None:
-        """Add the totals of a queue's jobs at the start of a cycle; the shares are updated afterwards."""
+        """Add to the amounts of a queue's jobs, as of the start of the next cycle."""
+        added = (held, requested, inqueue, elastic)
         for queue in self.path(name):
-            add(queue.allocated, held)
-            add(queue.requested, requested)
-            add(queue.inqueue, inqueue)
-            add(queue.elastic, elastic)
+            self.changed[queue.name] = None
+            one, two, three, four = map(plus, queue.at_start, added)
+            queue.at_start = one, two, three, four
 
     def refused(self, name: str, request: Amounts) -> str:
         """Return why a queue rejects the allocation of a pod; empty if it allows it."""

@@ -22,7 +22,9 @@ from apportion_runtime.engines.volcano.amounts import Amounts
 from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, QueueSpec, queue_spec
 from apportion_runtime.engines.volcano.configuration import read_configuration
 from apportion_runtime.engines.volcano.cycle import open_capacity, run_actions
-from apportion_runtime.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
+from apportion_runtime.engines.volcano.group_state import GroupState, Phase
+from apportion_runtime.engines.volcano.job_index import JobIndex
+from apportion_runtime.engines.volcano.jobs import Job, Status, Task
 from apportion_runtime.engines.volcano.node_ranking import Rankings
 from apportion_runtime.engines.volcano.pod_groups import OWN_MINIMUM, group_of, is_preemptable, role_of
 from apportion_runtime.engines.volcano.queue_totals import QueueTotals
@@ -51,10 +53,17 @@ class Volcano(PlainEngine):
             self._configuration = read_configuration(cluster_state.store.list("ConfigMap"))
         self._specs = {spec.name: spec for spec in map(_spec, cluster_state.store.list("Queue"))}
         self._groups: dict[str, GroupState] = {}
+        self._groups_of: dict[int, list[str]] = {}
+        """The keys of the groups of each workload."""
         self._jobs: dict[str, Job] = {}
+        self._index = JobIndex()
         self._tasks: dict[str, Task] = {}
         self._coming: dict[str, Task] = {}
         """Pods created since the start of the last cycle."""
+        self._others: dict[str, None] = {}
+        """Pods that do not use Volcano."""
+        self._read_groups: dict[str, GroupState] = {}
+        """The pod groups that were read while a pod is added, by pod."""
         self._nominated: dict[str, str] = {}
         self._capacity = open_capacity(self._specs.values(), {}, self._configuration)
         """The queues, divided at a version of the nodes."""
@@ -90,19 +99,26 @@ class Volcano(PlainEngine):
             return None
         if kind_of(running.manifest)[0] in OWN_MINIMUM:
             return None
-        return group_of(self.cluster_state, running, made).least
+        group = self._read_groups[made["metadata"]["uid"]] = group_of(self.cluster_state, running, made)
+        return group.least
 
     def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Assign a pod to its pod group, which is created if necessary."""
+        self._read_groups.clear()
         record = super().add_pod(running, made)
         if record.scheduler != SCHEDULER:
+            self._others[record.uid] = None
             return record
-        group = group_of(self.cluster_state, running, made)
-        known = self._groups.setdefault(group.key, group)
+        group = self._read_groups.get(record.uid) or group_of(self.cluster_state, running, made)
+        known = self._groups.get(group.key)
+        if known is None:
+            known = self._groups[group.key] = group
+            self._groups_of.setdefault(group.workload, []).append(group.key)
+            self._jobs[group.key] = Job(group)
+            self._index.add(self._jobs[group.key])
+        job = self._jobs[known.key]
         known.least, known.least_resources = group.least, group.least_resources
-        if record.node is not None:
-            known.phase = Phase.RUNNING
-        job = self._jobs.setdefault(known.key, Job(known))
+        job.set_phase(known.phase if record.node is None else Phase.RUNNING)
         facts = self.pods.facts_of(record)
         self._coming[record.uid] = Task(facts, job, Status.PENDING, None, is_preemptable(made), role_of(made))
         self.cluster_state.history.workloads[running.number].queue = known.queue
@@ -123,6 +139,7 @@ class Volcano(PlainEngine):
     def left(self, pod: PodState) -> None:
         """Remove a pod; a succeeded one still counts for its group."""
         super().left(pod)
+        self._others.pop(pod.uid, None)
         task = self._tasks.pop(pod.uid, None)
         self._nominated.pop(pod.uid, None)
         if task is not None:
@@ -134,9 +151,9 @@ class Volcano(PlainEngine):
     def finished(self, running: Running) -> None:
         """Delete the pod groups of a workload."""
         super().finished(running)
-        for key in [key for key, group in self._groups.items() if group.workload == running.number]:
+        for key in self._groups_of.pop(running.number, ()):
             del self._groups[key]
-            self._jobs.pop(key, None)
+            self._index.remove(self._jobs.pop(key))
 
     def run_cycle(self) -> None:
         """Run the actions in order, and carry out their decisions."""
@@ -148,41 +165,31 @@ class Volcano(PlainEngine):
             resources = total(self._allocatable(name) for name in cluster_state.records.nodes)
             self._capacity = open_capacity(self._specs.values(), resources, self._configuration)
         capacity = self._capacity
-        capacity.begin_cycle()
-        jobs: list[Job] = []
-        deleted: list[Job] = []
-        for job in self._wanted():
-            (deleted if self._is_deleted(job) else jobs).append(job)
+        self._read_pods()
         session = Session(
             self._configuration,
             self._nodes,
             capacity,
-            jobs,
+            self._index,
             self._tasks,
             nominated=self._nominated,
             rankings=self._rankings,
             totals=self._totals,
-            deleted=deleted,
         )
-        before = self._state()
+        nominated = dict(self._nominated)
         run_actions(session)
         self._touched = session.touched
         self._nominated |= session.nominations()
         for statement in session.committed:
             self._carry_out(statement)
         unplaced = self._close(session)
+        self._index.settle()
         self._sample(capacity)
         self.grow([*unplaced, *self._place_beside()])
         has_decided = any(statement.evicted or statement.placed for statement in session.committed)
-        if has_decided or self._state() != before:
+        # The next pods of a gang are nominated in the next cycle; a pod with a nominated node may not preempt again.
+        if has_decided or self._index.has_changed_phases or self._nominated != nominated:
             cluster_state.request_cycle()
-
-    def _state(self) -> tuple[dict[str, str], list[Phase]]:
-        """Return what later cycles depend on beside decisions: nominations, and the phases of pod groups.
-
-        The next pods of a gang are nominated in the next cycle; a pod with a nominated node may not preempt again.
-        """
-        return dict(self._nominated), [group.phase for group in self._groups.values()]
 
     def _allocatable(self, node: str) -> Amounts:
         record = self.cluster_state.records.nodes[node]
@@ -192,8 +199,8 @@ class Volcano(PlainEngine):
         assert made is not None
         return amounts(made["status"].get("allocatable"))
 
-    def _wanted(self) -> list[Job]:
-        """Return the jobs with pods, in the current state of the cluster."""
+    def _read_pods(self) -> None:
+        """Set the jobs and their pods to the current state of the cluster."""
         self._changed_pods.update(dict.fromkeys(self._coming))
         for uid, task in self._coming.items():
             self._tasks[uid] = task
@@ -202,10 +209,11 @@ class Volcano(PlainEngine):
         for uid in self._outdated():
             if uid in self._tasks:
                 self._read(uid, self._tasks[uid])
-        jobs = [job for job in self._jobs.values() if job.tasks]
-        for job in jobs:
-            job.begin_cycle()
-        return jobs
+        for number in self.workloads.ending:
+            for job in map(self._jobs.__getitem__, self._groups_of.get(number, ())):
+                if not job.is_deleted and self._is_deleted(job):
+                    job.is_deleted = True
+                    job.note_change()
 
     def _outdated(self) -> list[str]:
         """Return the pods that changed, that the last cycle changed, or whose nodes changed."""
@@ -262,9 +270,8 @@ class Volcano(PlainEngine):
     def _close(self, session: Session) -> list[PodFacts]:
         """Record why jobs wait, and return the pods that lack nodes."""
         unplaced: list[PodFacts] = []
-        for job in session.jobs.values():
+        for job in session.wanting:
             if not job.counts[Status.PENDING]:
-                job.settle()
                 continue
             waiting = job.waiting()
             group = job.group
@@ -276,12 +283,13 @@ class Volcano(PlainEngine):
                 if waiting and not job.is_ready:
                     self.explain(waiting[0].pod, job.fit_error())
                 unplaced += [task.pod for task in waiting if task.uid in job.reasons and not self._is_bound(job, task)]
-            job.settle()
         return unplaced
 
     def _place_beside(self) -> list[PodFacts]:
         """Place the pods that do not use Volcano by kube-scheduler, which every cluster has."""
         unplaced: list[PodFacts] = []
+        if not self._others:
+            return unplaced
         others = self.pods.waiting(lambda pod: pod.scheduler != SCHEDULER)
         for each in self._beside.run_cycle([pod for pod in others if self._beside.is_mine(pod.record)]):
             self.explain(each.pod, each.why)
@@ -300,7 +308,7 @@ class Volcano(PlainEngine):
     def _sample(self, capacity: Capacity) -> None:
         """Record queue samples; the fair share is the requested part of the deserved resources, or the allocation if nothing is deserved."""
         at = self.cluster_state.elapsed_s
-        for queue in capacity.queues.values():
+        for queue in capacity.take_changed():
             state = queue.allocated, queue.deserved, queue.requested
             if self._sampled.get(queue.name) == state:
                 continue

@@ -6,7 +6,7 @@ BuildVictimsPriorityQueue); the preemptable functions of priority, gang, conform
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from apportion_api.volcano.configuration import Plugin
 from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
@@ -30,7 +30,7 @@ def preempt(session: Session) -> None:
     starving = _starving(session)
     if not starving:
         return
-    least = _least_priorities(session)
+    least = {queue: session.index.least_priority(queue) for queue in starving}
     queues = PriorityQueue(session.capacity.compare, sorted(starving))
     while queues:
         queue = queues.pop()
@@ -39,7 +39,7 @@ def preempt(session: Session) -> None:
             kind = session.kind(job, waiting, PREEMPT)
             if kind in session.failed_requests:
                 continue
-            evicts = _may_evict(session, job.group.priority, least.get(queue))
+            evicts = _may_evict(session, job.group.priority, least[queue])
             for task in waiting:
                 if not session.is_starving(job):
                     break
@@ -55,15 +55,6 @@ def preempt(session: Session) -> None:
                 _settle(session, statement, None, done=found)
                 if not found:
                     break
-
-
-def _least_priorities(session: Session) -> dict[str, int]:
-    """Return the lowest priority of running jobs in each queue."""
-    found: dict[str, int] = {}
-    for job in session.jobs.values():
-        if job.n_holding:
-            found[job.queue] = min(job.group.priority, found.get(job.queue, job.group.priority))
-    return found
 
 
 def _may_evict(session: Session, priority: int, least: int | None) -> bool:
@@ -119,16 +110,11 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
             and (not task.is_best_effort or other.is_best_effort)
         ]
 
-    if not evicts and (
-        session.capacity.refused(task.queue, task.request)
-        or not any(session.fits_later(task, node) for node in session.nodes.all)
-    ):
-        return False
-    for node in _by_score(session, task, may_leave):
-        candidates = may_leave(node)
-        victims = _agreed(session, task, candidates, "Preemptable")
-        if not fits(task.request, plus(session.future_idle(node), total(v.request for v in victims))):
-            continue
+    nodes: list[NodeState] = []
+    if evicts or not session.capacity.refused(task.queue, task.request):
+        nodes = _by_score(session, task, holders, lambda node: _agreed(session, task, may_leave(node), "Preemptable"))
+    for node in nodes:
+        victims = _agreed(session, task, may_leave(node), "Preemptable")
         attempt = Statement()
         leaving = _victim_queue(session, victims, task)
         while leaving and not _has_room(session, task, node):
@@ -181,7 +167,7 @@ def reclaim(session: Session) -> None:
     starving = _starving(session)
     if not starving:
         return
-    queues = session.queues(job for job in session.jobs.values() if session.is_schedulable(job))
+    queues = session.queues(session.index.schedulable)
     while queues:
         queue = queues.pop()
         waiting_jobs = session.in_order(starving.pop(queue, ()))
@@ -248,19 +234,40 @@ def _on(session: Session, node: NodeState) -> list[Task]:
     return [task for task in found if task.status in HOLDING]
 
 
-def _by_score(session: Session, task: Task, may_leave: Callable[[NodeState], list[Task]]) -> list[NodeState]:
-    """Return the nodes where an eviction could help, the best first."""
+def _by_score(
+    session: Session, task: Task, holders: Collection[str], victims: Callable[[NodeState], list[Task]]
+) -> list[NodeState]:
+    """Return the nodes where a pod fits, if necessary instead of victims, the best first.
+
+    Args:
+        session: The cycle.
+        task: The pod.
+        holders: The names of the nodes that may have victims.
+        victims: Returns the victims on a node.
+    """
+
+    def is_enough(node: NodeState) -> bool:
+        leaving = victims(node) if node.name in holders else ()
+        return fits(task.request, plus(session.future_idle(node), total(each.request for each in leaving)))
+
+    ranking = session.ranking(task)
+    if ranking is not None:
+        # On a node without victims and without releasing or pipelined pods, the pod fits only if its ranking says so.
+        changing = session.changing()
+        others = {node.name: node for node in changing}
+        others |= {name: node for name in holders if (node := session.nodes.get(name)) is not None}
+        has_other = len(ranking.feasible(0, 1, frozenset(node.row for node in changing)).rows) > 0
+        if not has_other and not any(
+            status is None and is_enough(node) for node, status in session.filtered(task, others.values())
+        ):
+            return []
     found = session.predicates(task)
     nodes = [node for node in session.nodes.all if found[node.name] is None]
-    if not any(_is_enough(session, task, node, may_leave(node)) for node in nodes):
+    enough = [node for node in nodes if is_enough(node)]
+    if not enough:
         return []
     scored = session.scored(task, nodes) if len(nodes) > 1 else dict.fromkeys((n.name for n in nodes), 0.0)
-    return sorted(nodes, key=lambda node: (-scored[node.name], node.name))
-
-
-def _is_enough(session: Session, task: Task, node: NodeState, leaving: Sequence[Task]) -> bool:
-    lacking = list(session.lacking_later(task, node))
-    return not lacking or fits(task.request, plus(session.future_idle(node), total(each.request for each in leaving)))
+    return sorted(enough, key=lambda node: (-scored[node.name], node.name))
 
 
 def _agreed(session: Session, task: Task, candidates: Sequence[Task], what: str) -> list[Task]:

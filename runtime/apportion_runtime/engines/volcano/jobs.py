@@ -7,15 +7,17 @@ pkg/scheduler/framework/session.go (getPodGroupPhase).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import IntEnum
 from functools import cmp_to_key
 from typing import NamedTuple
 
+from apportion_runtime.engines.kube_scheduler.equivalence import EquivalenceClass, alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.volcano.amounts import Amounts, exceeding
+from apportion_runtime.engines.volcano.group_state import GroupState, Phase
 from apportion_runtime.snapshots.pod_requests import add
 
 
@@ -32,35 +34,6 @@ class Status(IntEnum):
 
 HOLDING = (Status.ALLOCATED, Status.RUNNING)
 _HOLDS = tuple(status in HOLDING for status in Status)
-
-
-class Phase(Enum):
-    """The phase of a pod group."""
-
-    PENDING = "Pending"
-    INQUEUE = "Inqueue"
-    RUNNING = "Running"
-    UNKNOWN = "Unknown"
-
-
-@dataclass(slots=True)
-class GroupState:
-    """A pod group between cycles: its spec, its phase, and the number of its succeeded pods."""
-
-    key: str
-    queue: str
-    least: int
-    least_resources: Amounts | None
-    priority: int
-    created: float
-    workload: int
-    phase: Phase = Phase.PENDING
-    is_owned: bool = True
-    """Whether it is deleted together with its workload."""
-    n_succeeded: int = 0
-    why: str = ""
-    task_least: Mapping[str, int] = field(default_factory=dict)
-    """The minimum number of pods of each role (`minTaskMember`); ignored if their sum exceeds `least`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -129,6 +102,20 @@ class JobAmounts(NamedTuple):
     elastic: Mapping[str, int]
 
 
+class JobShape(NamedTuple):
+    """What jobs have in common that are all schedulable or all unschedulable.
+
+    `counts` are the pods to place, all pods, the gang minimum, and the ready, pipelined and pending best-effort pods;
+    `holder` is the job if it has placed pods.
+    """
+
+    queue: str
+    priority: int
+    of_pods: EquivalenceClass
+    counts: tuple[int, ...]
+    holder: str
+
+
 def _is_free(task: Task) -> bool:
     return task.status is Status.PENDING and task.is_best_effort
 
@@ -152,6 +139,9 @@ class Job:
         allocated: The resources of its placed pods.
         has_best_effort: Whether any of its pods has no requests.
         version: The number of changes of its pods.
+        number: Its place among the jobs in order of creation.
+        is_deleted: Whether its pod group is deleted, although its pods are still terminating.
+        watchers: Sets to which the job is added when it changes.
     """
 
     group: GroupState
@@ -162,14 +152,31 @@ class Job:
     allocated: dict[str, int] = field(default_factory=dict)
     has_best_effort: bool = False
     version: int = 0
+    number: int = 0
+    is_deleted: bool = False
+    watchers: tuple[dict[Job, None], ...] = ()
+    _waiting: tuple[Task, ...] = ()
+    _waiting_at: int = -1
+    _requesting: tuple[Task, ...] = ()
+    _requesting_of: Sequence[Task] = ()
+    _shape_of: tuple[Sequence[Task], int, int, JobShape | None] = ((), -1, 0, None)
     _amounts: JobAmounts | None = None
     _amounts_of: tuple[object, ...] = ()
-    _settled: tuple[object, ...] = ()
 
     def begin_cycle(self) -> None:
         """Forget why pods were not placed in the last cycle."""
         if self.reasons or self.failed_roles:
             self.reasons, self.failed_roles = {}, {}
+
+    def note_change(self) -> None:
+        """Notify the watchers of a change."""
+        for changed in self.watchers:
+            changed[self] = None
+
+    def set_phase(self, phase: Phase) -> None:
+        """Set the phase of the pod group."""
+        self.group.phase = phase
+        self.note_change()
 
     def add(self, task: Task) -> None:
         """Add a pod."""
@@ -185,6 +192,7 @@ class Job:
     def count_in(self, task: Task) -> None:
         """Count a pod in its status."""
         self.version += 1
+        self.note_change()
         self.counts[task.status] += 1
         if _HOLDS[task.status]:
             for name, value in task.request.items():
@@ -193,6 +201,7 @@ class Job:
     def count_out(self, task: Task) -> None:
         """Uncount a pod in its status."""
         self.version += 1
+        self.note_change()
         self.counts[task.status] -= 1
         if _HOLDS[task.status]:
             for name, value in task.request.items():
@@ -298,12 +307,39 @@ class Job:
         """The job's elastic resources: those beyond the gang minimum."""
         return exceeding(self.allocated, self.group.least_resources or {})
 
-    def waiting(self) -> list[Task]:
-        """Return the pending pods, in order."""
+    def waiting(self) -> Sequence[Task]:
+        """Return the pending pods, in order; the same object until the job changes."""
         if not self.counts[Status.PENDING]:
-            return []
-        found = [task for task in self.tasks.values() if task.status is Status.PENDING]
-        return sorted(found, key=in_task_order)
+            return ()
+        if self._waiting_at != self.version:
+            found = [task for task in self.tasks.values() if task.status is Status.PENDING]
+            self._waiting, self._waiting_at = tuple(sorted(found, key=in_task_order)), self.version
+        return self._waiting
+
+    def requesting(self) -> Sequence[Task]:
+        """Return the pending pods with requests, in order; the same object until the job changes."""
+        waiting = self.waiting()
+        if not self.has_best_effort:
+            return waiting
+        if self._requesting_of is not waiting:
+            self._requesting_of = waiting
+            self._requesting = tuple(task for task in waiting if not task.is_best_effort)
+        return self._requesting
+
+    def shape(self, tasks: Sequence[Task]) -> JobShape | None:
+        """Return what jobs have in common that are all schedulable or all unschedulable; None if other pods matter.
+
+        Args:
+            tasks: Pending pods of the job, from one of its methods.
+        """
+        if self._shape_of[1:3] != (self.version, self.least) or self._shape_of[0] is not tasks:
+            shapes = {alike_on_nodes(task.pod) for task in tasks}
+            of_pods = shapes.pop() if len(shapes) == 1 else None
+            counts = (len(tasks), len(self.tasks), self.least, self.n_ready, self.n_waiting, self.n_free)
+            holder = self.key if self.n_holding else ""
+            shape = None if of_pods is None else JobShape(self.queue, self.group.priority, of_pods, counts, holder)
+            self._shape_of = tasks, self.version, self.least, shape
+        return self._shape_of[3]
 
     def inqueue(self) -> Mapping[str, int]:
         """Return its inqueue resources: the part of its minimum that is not allocated."""
@@ -334,14 +370,6 @@ class Job:
                 self.elastic if holds else {},
             )
         return self._amounts
-
-    def settle(self) -> None:
-        """Set the phase after a cycle."""
-        group = self.group
-        state = (self.version, group.phase, group.n_succeeded, group.least)
-        if state != self._settled:
-            before, group.phase = group.phase, self.next_phase()
-            self._settled = state if group.phase is before else ()
 
     def next_phase(self) -> Phase:
         """Return its phase after a cycle. Pods that the cycle has bound do not count yet (ScheduledStatus)."""

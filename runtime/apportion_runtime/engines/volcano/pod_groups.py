@@ -41,7 +41,7 @@ from apportion_runtime.admission.objects import (
     whole,
 )
 from apportion_runtime.engines.volcano.capacity import DEFAULT
-from apportion_runtime.engines.volcano.jobs import GroupState, Phase
+from apportion_runtime.engines.volcano.group_state import GroupState, Phase
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.scenario.format import Manifest

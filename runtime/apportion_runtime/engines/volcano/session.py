@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from apportion_api.volcano.configuration import SchedulerConfiguration
-from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
+from apportion_api.volcano.configuration import Plugin, SchedulerConfiguration
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRanking
@@ -18,7 +17,8 @@ from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.profiles import MOST
 from apportion_runtime.engines.kube_scheduler.scores import fit_score, scores
 from apportion_runtime.engines.volcano.capacity import Capacity
-from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
+from apportion_runtime.engines.volcano.job_index import JobIndex
+from apportion_runtime.engines.volcano.jobs import Job, Status, Task
 from apportion_runtime.engines.volcano.node_groups import NodeGroups
 from apportion_runtime.engines.volcano.node_ranking import TOO_MANY_PODS, Rankings, fits_on, tie_key
 from apportion_runtime.engines.volcano.node_scores import binpack_score, strategy_score
@@ -35,15 +35,14 @@ class Session:
         configuration: The enabled actions and plugins.
         nodes: The current nodes.
         capacity: The queues, with the allocation of their jobs.
-        jobs: The jobs.
+        index: The jobs.
         tasks: Their pods by uid.
         nominated: The nominated node of each pod.
         rankings: The rankings of the nodes.
         totals: The totals of the queues at the last cycle; None counts all jobs.
-        deleted: Jobs whose pod groups are deleted, with terminating pods.
 
     Attributes:
-        wanting: The jobs with pending pods.
+        wanting: The jobs with pending pods at the start of the cycle.
         unpreemptable_requests: Failed searches, valid until a decision.
         failed_requests: Unschedulable jobs by shape, with the reason for each pod.
         prepared: Pods that an action has examined.
@@ -57,18 +56,17 @@ class Session:
         configuration: SchedulerConfiguration,
         nodes: Nodes,
         capacity: Capacity,
-        jobs: Iterable[Job],
+        index: JobIndex,
         tasks: Mapping[str, Task],
         *,
         nominated: Mapping[str, str],
         rankings: Rankings,
         totals: QueueTotals | None = None,
-        deleted: Iterable[Job] = (),
     ) -> None:
         self.configuration = configuration
         self.nodes = nodes
         self.capacity = capacity
-        self.jobs = {job.key: job for job in jobs}
+        self.index = index
         self.nominated = nominated
         self.tasks = tasks
         self.unpreemptable_requests: set[object] = set()
@@ -88,15 +86,13 @@ class Session:
         self._nodes_by_queue: dict[str, set[str]] | None = None
         self._seen: dict[str, NodeState] = {}
         """Nodes as kube-scheduler's plugins see them: without evicted pods, and with pipelined ones."""
-        self.wanting = [job for job in self.jobs.values() if job.counts[Status.PENDING]]
-        self._orders = [
-            plugin.name
-            for plugin in configuration.plugins
-            if plugin.name in ("priority", "gang") and plugin.does("JobOrder")
-        ]
-        for job in (*self.jobs.values(), *deleted):
-            if job.counts[Status.RELEASING]:
-                self._note_releasing(job)
+        tiers = (_asked(tier.plugins, "JobStarving") for tier in configuration.tiers)
+        self._starving_by = next(filter(None, tiers), ())
+        index.begin_cycle()
+        self.wanting = index.wanting
+        self._orders = _asked(configuration.plugins, "JobOrder")
+        for job in index.releasing:
+            self._note_releasing(job)
         self._count(totals or QueueTotals())
 
     def _note_releasing(self, job: Job) -> None:
@@ -109,22 +105,22 @@ class Session:
 
     def _count(self, totals: QueueTotals) -> None:
         """Add the allocation and requests of jobs to their queues."""
-        capacity = self.capacity
-        totals.update(self.jobs)
-        used = {job.queue for job in self.jobs.values()}
-        if not all(name not in capacity.queues or capacity.is_leaf(name) for name in used):
-            inner = (job.queue for job in self.jobs.values() if job.queue in capacity.queues)
-            name = next(name for name in inner if not capacity.is_leaf(name))
+        capacity, keys = self.capacity, self.index.keys
+        totals.update(self.index, capacity)
+        capacity.begin_cycle()
+        if any(name in keys for name in capacity.inner):
+            inner = (job for job in self.index.jobs.values() if job.queue in capacity.inner)
+            name = min(inner, key=lambda job: job.number).queue
             capacity.fault = capacity.fault or f"queue {name} is not a leaf queue"
-        for queue, held, requested, inqueue, elastic in totals:
-            if queue in used and queue in capacity.queues:
-                capacity.add_totals(queue, held=held, requested=requested, inqueue=inqueue, elastic=elastic)
-        capacity.update_shares()
 
-    def queues(self, jobs: Iterable[Job]) -> PriorityQueue[str]:
-        """Return the queues of jobs as a heap; upstream adds them in any order, here in that of the jobs' ids."""
-        names = dict.fromkeys(job.queue for job in sorted(jobs, key=lambda job: job.key))
-        return PriorityQueue(self.capacity.compare, (name for name in names if name in self.capacity.queues))
+    def queues(self, keys: Mapping[str, Sequence[str]]) -> PriorityQueue[str]:
+        """Return queues as a heap; upstream adds them in any order, here in that of the keys of their first jobs.
+
+        Args:
+            keys: The keys of the jobs of each queue, in order.
+        """
+        names = sorted((name for name in keys if name in self.capacity.queues), key=lambda name: keys[name][0])
+        return PriorityQueue(self.capacity.compare, names)
 
     def in_order(self, jobs: Iterable[Job]) -> list[Job]:
         """Return jobs in job order."""
@@ -149,15 +145,11 @@ class Session:
 
     def is_starving(self, job: Job) -> bool:
         """Return whether a job is starving, by the first tier that decides."""
-        for tier in self.configuration.tiers:
-            asked = [p.name for p in tier.plugins if p.name in ("priority", "gang") and p.does("JobStarving")]
-            if asked:
-                return all(job.is_starving(by) for by in asked)
-        return False
+        return bool(self._starving_by) and all(job.is_starving(by) for by in self._starving_by)
 
     def is_schedulable(self, job: Job) -> bool:
         """Return whether a job is enqueued and has its gang minimum of pods."""
-        return job.group.phase is not Phase.PENDING and job.is_valid and job.queue in self.capacity.queues
+        return self.index.is_schedulable(job) and job.queue in self.capacity.queues
 
     def future_idle(self, node: NodeState) -> dict[str, int]:
         """Return the future idle resources of a node."""
@@ -340,14 +332,12 @@ class Session:
 
     def kind(self, job: Job, tasks: Sequence[Task], action: str) -> object | None:
         """Return the shape shared by equivalent jobs; None if their pods differ, or other pods matter."""
-        if self.nodes.has_anti_affinity or not tasks or any(task.uid in self.nominated for task in tasks):
+        if self.nodes.has_anti_affinity or not tasks:
             return None
-        shapes = {alike_on_nodes(task.pod) for task in tasks}
-        shape = shapes.pop()
-        if shapes or shape is None:
+        if self.nominated and any(task.uid in self.nominated for task in tasks):
             return None
-        counts = (len(tasks), len(job.tasks), job.least, job.n_ready, job.n_waiting, job.n_free)
-        return action, job.queue, job.group.priority, shape, counts, job.key if job.n_holding else ""
+        shape = job.shape(tasks)
+        return None if shape is None else (action, shape)
 
     def forget(self, statement: Statement) -> None:
         """Invalidate the caches if a statement is not empty."""
@@ -382,6 +372,10 @@ class Session:
             if value > 0 and value > (node.free(name) if name in node.allocatable else 0) + coming.get(name, 0):
                 return False
         return True
+
+
+def _asked(plugins: Iterable[Plugin], what: str) -> tuple[str, ...]:
+    return tuple(plugin.name for plugin in plugins if plugin.name in ("priority", "gang") and plugin.does(what))
 
 
 def _node_groups(configuration: SchedulerConfiguration, capacity: Capacity) -> NodeGroups | None:

@@ -22,7 +22,9 @@ from apportion_runtime.engines.kube_scheduler.pods import PodFacts, pod_facts
 from apportion_runtime.engines.volcano.capacity import DEFAULT, queue_spec
 from apportion_runtime.engines.volcano.configuration import read_configuration
 from apportion_runtime.engines.volcano.cycle import open_capacity, run_actions
-from apportion_runtime.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
+from apportion_runtime.engines.volcano.group_state import GroupState, Phase
+from apportion_runtime.engines.volcano.job_index import JobIndex
+from apportion_runtime.engines.volcano.jobs import Job, Status, Task
 from apportion_runtime.engines.volcano.node_ranking import Rankings
 from apportion_runtime.engines.volcano.pod_groups import is_preemptable, role_of
 from apportion_runtime.engines.volcano.session import Session
@@ -171,13 +173,11 @@ class _Cluster:
             task.node = self._nodes.get(task.pod.record.node or "")
         capacity = open_capacity(self._specs, self._resources, self._configuration)
         jobs = [job for job in self._jobs.values() if job.tasks]
-        for job in jobs:
-            job.begin_cycle()
         session = Session(
             self._configuration,
             self._nodes,
             capacity,
-            jobs,
+            JobIndex(jobs),
             self._tasks,
             nominated=self._nominated,
             rankings=self._rankings,

@@ -38,7 +38,13 @@ DELETED, LOST, REFUSED = "deleted", "lost", "refused"
 
 
 class Workloads:
-    """The workloads of a simulation, by their number."""
+    """The workloads of a simulation, by their number.
+
+    Attributes:
+        works: All workloads.
+        running: Those that exist.
+        ending: Those that ended or were deleted, whose last pods are not gone yet.
+    """
 
     def __init__(self, cluster_state: ClusterState, engine: Engine, admit: Callable[[Manifest], None]) -> None:
         self._cluster_state = cluster_state
@@ -46,6 +52,7 @@ class Workloads:
         self._admit = admit
         self.works: list[Work] = []
         self.running: dict[int, Running] = {}
+        self.ending: dict[int, None] = {}
         self._work_rate = WorkRate(cluster_state)
         self.cron_jobs = CronJobs(cluster_state, self)
         self.kubelet = Kubelet(cluster_state, startup_s=self._startup_s, ready=self._ready, stops=self._stops)
@@ -372,7 +379,9 @@ class Workloads:
         """Delete the workload's groups and objects once its last pod is gone."""
         cluster_state = self._cluster_state
         if has_pods(cluster_state, running):
+            self.ending[running.number] = None
             return
+        self.ending.pop(running.number, None)
         self._engine.finished(running)
         for name in list(running.groups):
             drop_group(cluster_state, running, name)
