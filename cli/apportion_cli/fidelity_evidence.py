@@ -138,7 +138,7 @@ def version_table(ranges: Mapping[str, VersionRange], evidence: Evidence) -> str
         "decisions recorded from",
         "read from",
         "run in `make e2e`",
-        "no recorded decision",
+        "versions without recorded decisions",
     )
     rows = (
         _version_row(engine, written, evidence.versions.get(engine, _NOTHING)) for engine, written in ranges.items()

@@ -38,7 +38,7 @@ from apportion_runtime.snapshots.pod_requests import pod_requests
 
 _MAX_REQUEST = 4096
 IDLE = "Without a snapshot, the cluster is assumed to be idle, with every node pool at its max_nodes."
-_GROWTH = "Node pools keep the size that they have in the snapshot: autoscaling is not simulated."
+_GROWTH = "Node pools keep the size they have in the snapshot: autoscaling is not simulated."
 _INCOMPLETE = (
     "The result is incomplete, because a search for victims stopped at its limit: other changes may also help."
 )
