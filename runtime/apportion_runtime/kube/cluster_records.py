@@ -162,6 +162,8 @@ class ClusterRecords:
             existing=ExistingVolumes((), ()),
             has_zones=False,
             faults=faults,
+            # The pod grouper reports pods without a group.
+            is_complete=False,
         )
         info = ClusterInfo(nodes=tuple(nodes[name] for name in sorted(nodes)), queues=queues, topologies=topologies)
         cache = SessionCache(engine.settings, info)

@@ -46,6 +46,8 @@ class PodReader:
 
     Attributes:
         now: The time of reading, in seconds since 1970.
+        is_complete: Whether a pod group that is not read does not exist. On a live cluster, the group of a pod that is
+            not bound may be about to be created, or its deletion about to be followed by that of the pod.
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class PodReader:
         existing: ExistingVolumes,
         has_zones: bool,
         faults: list[Fault],
+        is_complete: bool = True,
     ) -> None:
+        self.is_complete = is_complete
         self._engine = engine
         self.now = now
         self._nodes = nodes
@@ -164,8 +168,9 @@ class PodReader:
         if name in self._groups:
             return name
         # The pod groups of other shards are not read, and garbage collection may delete a group before its last pods.
-        if self._engine.is_of_pool(pod.labels) and pod.metadata.get("deletionTimestamp") is None:
-            effect = "counts only on its node, not in a queue" if pod.spec.get("nodeName") else "is not scheduled"
+        is_bound, is_deleted = bool(pod.spec.get("nodeName")), pod.metadata.get("deletionTimestamp") is not None
+        if self._engine.is_of_pool(pod.labels) and not is_deleted and (is_bound or self.is_complete):
+            effect = "counts only on its node, not in a queue" if is_bound else "is not scheduled"
             message = f"pod group `{name}` does not exist; the pod {effect}"
             hint = "include the pod groups: kubectl get podgroups.scheduling.run.ai -A -o json"
             place = pod.place.at("metadata", "annotations", POD_GROUP_ANNOTATION)

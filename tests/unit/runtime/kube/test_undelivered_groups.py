@@ -33,7 +33,7 @@ def _member(number: int) -> dict[str, Any]:
 def test_pods_are_not_moved_to_another_group_before_theirs_is_delivered() -> None:
     cluster = Memory(node("n1", 4), TRAIN, TEAM, OWNER, _member(0), _member(1))
     cluster.undelivered = {(POD_GROUP, "team", "gang")}
-    run_cycle(cluster, NOW)
+    assert run_cycle(cluster, NOW).faults == ()
     assert [name for kind, _, name in cluster.held if kind == POD_GROUP] == []
     assert [cluster.node_of(f"gang-{number}") for number in range(2)] == [None, None]
     cluster.create(pod_group("gang", "team", 2))
