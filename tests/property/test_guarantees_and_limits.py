@@ -46,7 +46,7 @@ def check(engine: str, teams: Teams, resource: str = "gpu", *, names_queue: bool
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(teams=shared_teams())
 def test_guarantees_and_limits_hold(engine: str, teams: Teams) -> None:
     check(engine, teams)

@@ -69,7 +69,7 @@ def check(engine: str, teams: Teams) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(data=st.data())
 def test_lending_limits_hold(engine: str, data: st.DataObject) -> None:
     check(engine, data.draw(lending_teams(engine)))

@@ -18,7 +18,7 @@ ENGINES = ("kai", "koordinator", "volcano", "yunikorn")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(n_jobs=st.integers(1, N_NODES * UNITS_PER_NODE), is_packed=st.booleans())
 def test_pods_are_packed_or_spread(engine: str, n_jobs: int, is_packed: bool) -> None:
     strategy = BINPACK if is_packed else SPREAD
