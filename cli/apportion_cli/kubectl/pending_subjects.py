@@ -7,8 +7,9 @@ from difflib import get_close_matches
 from typing import Any
 
 import click
+import yaml
 
-from apportion_api.kai.names import POD_GROUP_ANNOTATION
+from apportion_api.kai.names import POD_GROUP_ANNOTATION, TOP_OWNER_ANNOTATION
 
 Object = dict[str, Any]
 
@@ -51,12 +52,24 @@ def _subjects(objects: Sequence[Object]) -> Iterator[tuple[str, str, tuple[str, 
         namespace = metadata.get("namespace") or ""
         if one["kind"] == "PodGroup":
             yield "PodGroup", metadata["name"], (namespace, metadata["name"])
-            for owner in metadata.get("ownerReferences") or ():
-                if owner["kind"] != "Pod":
-                    yield owner["kind"], owner["name"], (namespace, metadata["name"])
+            owners = [(owner["kind"], owner["name"]) for owner in metadata.get("ownerReferences") or ()]
+            for kind, name in dict.fromkeys((*owners, *_top_owner(one))):
+                if kind != "Pod":
+                    yield kind, name, (namespace, metadata["name"])
         elif one["kind"] == "Pod":
             group = (metadata.get("annotations") or {}).get(POD_GROUP_ANNOTATION) or ""
             yield "Pod", metadata["name"], (namespace, group)
+
+
+def _top_owner(group: Object) -> Iterator[tuple[str, str]]:
+    """Yield kind and name of the workload of a pod group, such as the Deployment of a pod's group, if it is known."""
+    written = (group["metadata"].get("annotations") or {}).get(TOP_OWNER_ANNOTATION) or ""
+    try:
+        owner = yaml.safe_load(written)
+    except yaml.YAMLError:
+        return
+    if isinstance(owner, dict) and isinstance(owner.get("kind"), str) and isinstance(owner.get("name"), str):
+        yield owner["kind"], owner["name"]
 
 
 def _pod(objects: Sequence[Object], namespace: str, name: str) -> Object:

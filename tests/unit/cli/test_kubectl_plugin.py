@@ -113,6 +113,24 @@ def test_pod_workload_and_gang_have_same_explanation(plugin: Plugin, name: str) 
     assert "limit" in told.out
 
 
+@pytest.mark.parametrize("written", ["name: serve\nkind: Deployment\n", "{", "- serve", "name: 3\nkind: Deployment"])
+def test_deployment_is_found_by_the_workload_of_its_pods_group(server: ApiServer, plugin: Plugin, written: str) -> None:
+    group = pod_group("pg-serve", "nlp", 1)
+    group["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "Pod", "name": "serve-1", "uid": "uid-serve-1"}
+    ]
+    group["metadata"]["annotations"] = {"kai.scheduler/top-owner-metadata": written}
+    server.add(group)
+    server.add(pod("serve-1", "nlp", 1, **{"pod-group-name": "pg-serve"}))
+    told = plugin("why", "deployment/serve")
+    if written.startswith("name: serve"):
+        assert told.code == 0
+        assert "pg-serve" in told.out
+    else:
+        assert told.code == 2
+        assert "no pod, workload or pod group deployment/serve" in told.err
+
+
 def test_pod_without_group_shows_message_of_its_scheduler(server: ApiServer, plugin: Plugin) -> None:
     other = pod("web", "nlp", 0)
     other["spec"]["schedulerName"] = "default-scheduler"
