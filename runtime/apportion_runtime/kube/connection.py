@@ -29,6 +29,7 @@ from apportion_runtime.kube.resources import WATCHED
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TIMEOUT_S = 30.0
+_SHAPE = "it must be a mapping with lists of clusters, users and contexts"
 _GRACE_S = 15.0
 """The grace period after the requested end of a watch, in seconds."""
 N_WRITERS = 16
@@ -62,7 +63,9 @@ def connect(kubeconfig: str | None, context: str | None = None, n_writers: int =
     except OSError as refused:
         raise Unreachable(f"{refused.filename or files} cannot be read: {refused.strerror}") from None
     except (ConfigException, KeyError, TypeError, ValueError, AttributeError, yaml.YAMLError) as wrong:
-        message = " ".join(str(wrong).split())
+        # The client does not check the types of fields.
+        is_of_wrong_type = isinstance(wrong, TypeError | AttributeError)
+        message = _SHAPE if is_of_wrong_type else " ".join(str(wrong).split())
         raise Unreachable(f"invalid kubeconfig {files}: {message}") from None
     if errors:
         raise Unreachable(f"kubeconfig {files}: {errors[0]}")
