@@ -91,7 +91,7 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as undecodable:
         bad_line = path.read_bytes()[: undecodable.start].count(b"\n") + 1
-        message = f"byte {undecodable.start} is not UTF-8"
+        message = f"byte {undecodable.start} is not valid UTF-8"
         raise DocumentFault(
             (Fault("invalid-encoding", message, str(path), bad_line, None, "save it as UTF-8", ()),)
         ) from None

@@ -33,8 +33,12 @@ class KaiSettings(Declaration):
         default=None,
         description="How strongly past usage reduces a queue's share of surplus resources (KAI's default: 1.0).",
     )
-    preempt_min_runtime: Duration | None = Field(default=None, description="Default for all queues.")
-    reclaim_min_runtime: Duration | None = Field(default=None, description="Default for all queues.")
+    preempt_min_runtime: Duration | None = Field(
+        default=None, description="Default minimum runtime before preemption, for all queues."
+    )
+    reclaim_min_runtime: Duration | None = Field(
+        default=None, description="Default minimum runtime before reclaim, for all queues."
+    )
     queue_depth_per_action: Mapping[KaiAction, QueueDepth] = Field(
         default={},
         description="Maximum number of jobs that an action tries per queue, for each of allocate, consolidation, reclaim and preempt.",

@@ -62,4 +62,4 @@ def _way(resources: Resources) -> str:
         return "in machines"
     if isinstance(resources.gpu, Mapping):
         return f"per GPU model ({', '.join(sorted(resources.gpu))})"
-    return "as a total of GPUs" if resources.gpu is not None else "per resource"
+    return "as a total number of GPUs" if resources.gpu is not None else "per resource"
