@@ -12,15 +12,7 @@ from apportion_api.kai.names import POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
 from apportion_runtime.admission.grouping import group
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
-from apportion_runtime.admission.objects import (
-    GroupingError,
-    Unreadable,
-    annotations_of,
-    labels_of,
-    namespace_of,
-    nested,
-    spec_of,
-)
+from apportion_runtime.admission.objects import Unreadable, annotations_of, labels_of, namespace_of, spec_of
 from apportion_runtime.kube.cluster import Manifest, ObjectAccess
 from apportion_runtime.kube.resources import POD, POD_GROUP
 
@@ -65,15 +57,9 @@ class PodGrouper:
         """Return the group of a pod; None for a pod that is not to be grouped.
 
         Raises:
-            GroupingError: If no group can be created, or a pod without owners names a group that does not exist.
+            GroupingError: If no group can be created.
             Refused: If the API server rejects the read of an owner.
         """
-        name = annotations_of(pod).get(POD_GROUP_ANNOTATION)
-        # The owner's template may name a group. Without owners, the author of the pod named it.
-        if name is not None and not nested(pod, "metadata", "ownerReferences"):
-            raise GroupingError(
-                f"pod group `{name}` does not exist; create it, or remove the annotation {POD_GROUP_ANNOTATION}"
-            )
         return group(pod, self, scheduler=self._scheduler)
 
     def mark(self, pod: Manifest, grouping: Grouping) -> None:
