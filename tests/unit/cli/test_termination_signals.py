@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from threading import Event
 
 import pytest
@@ -10,6 +11,15 @@ import pytest
 from apportion_cli.termination_signals import set_on_termination
 
 
+@pytest.fixture
+def terminal() -> Iterator[None]:
+    """The tests themselves may run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signal_sets_the_event_also_while_the_main_thread_holds_its_lock(number: signal.Signals) -> None:
     ended = Event()
