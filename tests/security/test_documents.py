@@ -45,7 +45,7 @@ DOCUMENTS = [
     ),
     Document("contains-itself", b"a: &a [*a]\n", "malformed-document", 1, "refers to a node that contains it"),
     Document("python-tag", b"organisation: !!python/object/apply:os.system [id]\n", "invalid-value", 1, "organisation"),
-    Document("invalid-utf-8", b"organisation:\n  name: \xff\n", "invalid-encoding", 2, "not UTF-8"),
+    Document("invalid-utf-8", b"organisation:\n  name: \xff\n", "invalid-encoding", 2, "not valid UTF-8"),
     Document("null-byte", b"a: \0\n", "malformed-document", None, "control characters"),
     Document("broken", b"a: [1, 2\nb: }\n", "malformed-document", 2, "expected"),
     Document("empty", b"", "malformed-document", 1, "mapping"),

@@ -80,7 +80,7 @@ def test_endless_loop(run: Run) -> None:
 def test_document_of_more_than_32_mib(run: Run) -> None:
     text = ACME + "queues:\n" + "- {id: aaaaaaaaaaaaaaaaaaaaaaaa}\n" * 1_100_000
     Path("policy.yaml").write_text(text, encoding="utf-8")
-    _check(run("validate", "policy.yaml"), 1, "error[AP008] the document has 3")
+    _check(run("validate", "policy.yaml"), 1, "error[AP008] the document is 3")
 
 
 @pytest.mark.parametrize("file", ["policy.py", "policy.yaml"])
