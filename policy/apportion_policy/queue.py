@@ -111,7 +111,7 @@ class Queue(Declaration):
     labels: Mapping[str, str] = Field(default_factory=dict, description="Additional labels for its emitted objects.")
     limit_ranges: tuple[LimitRange, ...] = Field(
         default=(),
-        description="Container limits and defaults in its namespaces; inherited. On a cluster without an engine, "
+        description="Container limits and defaults in its namespaces, which child queues inherit. On a cluster without an engine, "
         "they replace the defaults that Apportion writes.",
     )
     kueue: KueueQueue | None = Field(default=None, description="Names and settings of its Kueue objects.")

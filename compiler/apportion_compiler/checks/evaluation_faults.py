@@ -24,7 +24,7 @@ _SUMMARIES: tuple[tuple[FaultKind, str], ...] = (
     ("several-policies", "more than one policy is declared"),
     ("sandbox-violation", "the policy attempted a forbidden operation"),
     ("output-too-large", "the policy or its output exceeds the size limit"),
-    ("evaluation-crashed", "the policy's process exited without a result"),
+    ("evaluation-crashed", "the process that evaluates the policy exited without a result"),
 )
 
 AUTHORING: Mapping[FaultKind, Rule] = {

@@ -253,7 +253,7 @@ class _Side:
         name = workload.admission.cluster_queue
         if self._cluster.stopped.get(name, NOT_STOPPED) == NOT_STOPPED:
             return Verdict(
-                Fate.STUCK, f"ClusterQueue {name} is deleted: it remains, inactive, until its workloads finish"
+                Fate.STUCK, f"ClusterQueue {name} will be deleted: it remains, inactive, until its workloads finish"
             )
         return self._undemanded(workload) or Verdict(
             Fate.SAFE, f"ClusterQueue {name} is stopped (Hold), and Kueue does not preempt workloads of inactive queues"

@@ -19,7 +19,7 @@ ENGINE_SHARES: Mapping[str, ShareEngine] = EngineParts(
     }
 )
 NO_SHARES: Mapping[str, str] = {
-    "native": "Kubernetes has no fair shares: a ResourceQuota is a limit for a namespace, and pods start in order of "
+    "native": "Kubernetes has no fair sharing: a ResourceQuota only limits a namespace, and pods start in order of "
     "priority, so no queue has a share.",
 }
 """Reasons why other engines have no shares."""

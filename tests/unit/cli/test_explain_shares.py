@@ -145,7 +145,7 @@ everything that they can reclaim.
 def test_engine_without_division_states_its_rule(explained: Run, queue: str) -> None:
     shown = explained(queue, "native")
     assert shown.code == 0
-    assert "Kubernetes has no fair shares: a ResourceQuota is a limit for a namespace" in _share(shown.out)
+    assert "Kubernetes has no fair sharing: a ResourceQuota only limits a namespace" in _share(shown.out)
 
 
 def test_parent_queue_lists_its_children(explained: Run) -> None:

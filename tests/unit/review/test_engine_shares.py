@@ -196,7 +196,7 @@ def test_report_describes_its_shares(engine: str, tmp_path: Path) -> None:
         "kai": "Fair shares assume that every queue requests all resources",
         "koordinator": "Fair shares assume that every queue requests all resources",
         "kueue": "Shares on Kueue are shares of quota",
-        "native": "Kubernetes has no fair shares: a ResourceQuota is a limit for a namespace",
+        "native": "Kubernetes has no fair sharing: a ResourceQuota only limits a namespace",
         "volcano": "Volcano's capacity plugin reserves `deserved` and does not divide the remaining capacity",
         "yunikorn": "YuniKorn reserves guaranteed resources and does not divide the remaining capacity",
     }

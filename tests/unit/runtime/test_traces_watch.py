@@ -328,7 +328,7 @@ _CURE = "record the objects with kubectl get pods"
         ('{"type": "NEW", "object": {}}', r"watch\.json:1: the JSON document is neither"),
         (
             "NAME READY\na 1/1\n",
-            r"watch\.json:1: invalid JSON \(Expecting value\); record .* remove an incomplete last",
+            r"watch\.json:1: invalid JSON \(Expecting value\); record .* remove the last event if",
         ),
         ('{"type": "ADDED",\n"object"', r"watch\.json:2: invalid JSON \("),
     ],

@@ -88,7 +88,7 @@ def mappings(value: object, *path: str) -> list[Mapping[str, Any]]:
 def _events(source: Source) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
     """Yield the line, type and object of each event. Raises `TraceError`."""
     is_empty = True
-    for line, item in stream_items(source, f"{CURE}, and remove an incomplete last event"):
+    for line, item in stream_items(source, f"{CURE}, and remove the last event if it is incomplete"):
         is_empty = False
         if isinstance(item, Mapping) and item.get("kind") == "List":
             yield from ((line, _TYPES[0], each) for each in _items(source, line, item))

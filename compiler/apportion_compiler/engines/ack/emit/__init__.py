@@ -120,7 +120,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.TOPOLOGY: Unsupported(
         "AP511",
         "ACK supports topology-aware placement only on Lingjun machines, with topology levels defined by the provider",
-        "remove the topology on this cluster",
+        "remove the topology setting for this cluster",
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",

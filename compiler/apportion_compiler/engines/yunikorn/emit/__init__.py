@@ -114,7 +114,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.TOPOLOGY: Unsupported(
         "AP511",
         "nodes cannot be grouped by network level; only pod affinity places pods close to each other",
-        "remove the topology on this cluster, or set a required pod affinity on its workloads",
+        "remove the topology setting for this cluster, or set a required pod affinity on its workloads",
     ),
     Feature.QUEUED_PROVISIONING: NO_QUEUED_PROVISIONING,
 }
