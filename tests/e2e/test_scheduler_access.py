@@ -104,12 +104,12 @@ def test_every_permission_is_used_and_none_is_missing(
 
 _Patch = tuple[str, Mapping[str, Object]]
 REFUSED: tuple[tuple[_Patch, str], ...] = (
-    (("", {"spec": {"containers": [{"name": "main", "image": "other"}]}}), "must not change the spec"),
-    (("", {"metadata": {"labels": {"kai.scheduler/queue": "sched-vision"}}}), "labels of a pod"),
-    (("", {"metadata": {"labels": {"kai.scheduler/queue": None}}}), "labels of a pod"),
-    (("", {"metadata": {"annotations": {"other": "1"}}}), "annotations of a pod"),
+    (("", {"spec": {"containers": [{"name": "main", "image": "other"}]}}), "must not change a pod's spec"),
+    (("", {"metadata": {"labels": {"kai.scheduler/queue": "sched-vision"}}}), "may change only these labels"),
+    (("", {"metadata": {"labels": {"kai.scheduler/queue": None}}}), "may change only these labels"),
+    (("", {"metadata": {"annotations": {"other": "1"}}}), "may change only these annotations"),
     (("", {"metadata": {"finalizers": ["example.com/kept"]}}), "may change only the labels and annotations"),
-    (("/status", {"metadata": {"labels": {"other": "1"}}}), "labels of a pod"),
+    (("/status", {"metadata": {"labels": {"other": "1"}}}), "may change only these labels"),
     (("/status", {"status": {"phase": "Succeeded"}}), "may change only the conditions"),
     (
         ("/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
