@@ -67,7 +67,8 @@ REFUSED: dict[str, tuple[Object, str]] = {
     "ray-cluster-of-another-queue": (ray_cluster("alpha", BETA, head=_template(), worker=_template()), OTHER),
     "label-of-another-queue-on-any-object": (config_map("alpha", BETA), OTHER),
     "class-of-another-team": (_job("alpha", ALPHA, priority_class="serving"), "is not allowed in namespace alpha"),
-    "class-of-another-team-in-kueue": (_job("alpha", ALPHA | {CLASS: "serving"}), "is not allowed in namespace alpha"),
+    # Two policies reject it, that of labels and that of templates; the API server reports either.
+    "class-of-another-team-in-kueue": (_job("alpha", ALPHA | {CLASS: "serving"}), "namespace alpha"),
     "pod-on-a-node": (_pod("alpha", ALPHA, node="node-1"), "nodeName bypasses the scheduler"),
     "outside-in-a-queue": (pod("default", ALPHA, scheduler=None), "does not belong to any queue"),
 }
