@@ -1,7 +1,8 @@
 """Parallel writes: a fixed number of threads, binds before evictions, and both before notes.
 
 The pool does not wait for notes (conditions and events); a later note of the same key replaces one that is still
-queued, so the backlog is bounded by the number of objects. Notes are written by a part of the threads: thousands of them
+queued, and waits for one that is being written, so the backlog is bounded by the number of objects, and the last note is the
+last that is sent. Notes are written by a part of the threads: thousands of them
 follow the binds of a large cycle, and must not delay those of the next ones, here and on the API server.
 """
 
@@ -48,6 +49,8 @@ class WritePool:
         self._most_notes = -(-n_threads // _THREADS_PER_NOTE)
         self._order = itertools.count()
         self._notes: dict[Hashable, Callable[[], object]] = {}
+        # The keys of the notes that are being written.
+        self._writing: set[Hashable] = set()
         self._lock = threading.Lock()
         self._threads = [threading.Thread(target=self._work, name="writer", daemon=True) for _ in range(n_threads)]
         for thread in self._threads:
@@ -67,11 +70,11 @@ class WritePool:
         return future
 
     def note(self, key: Hashable, write: Callable[[], object]) -> None:
-        """Queue a note, in place of a queued one with the same key."""
+        """Queue a note, in place of a queued one with the same key, and after one that is being written."""
         with self._lock:
-            is_queued = key in self._notes
+            waits = key in self._notes or key in self._writing
             self._notes[key] = write
-        if not is_queued:
+        if not waits:
             self._put(Priority.NOTE, lambda: self._write_note(key))
 
     def drop_notes(self) -> None:
@@ -94,8 +97,9 @@ class WritePool:
     def _write_note(self, key: Hashable) -> None:
         with self._lock:
             write = self._notes.pop(key, None)
-        if write is None:
-            return
+            if write is None:
+                return
+            self._writing.add(key)
         try:
             write()
         except NotLeader:
@@ -104,6 +108,12 @@ class WritePool:
             # What the note was about has been deleted meanwhile.
             if not (isinstance(failed, Refused) and failed.rejection is Rejection.GONE):
                 self._on_failure(str(failed))
+        finally:
+            with self._lock:
+                self._writing.discard(key)
+                is_next = key in self._notes
+            if is_next:
+                self._put(Priority.NOTE, lambda: self._write_note(key))
 
     def _work(self) -> None:
         priority: int = Priority.BIND

@@ -37,6 +37,26 @@ def test_binds_are_written_before_notes_and_the_last_note_of_an_object_alone() -
     assert written == ["bind", "eviction", "last note of a", "note of b"]
 
 
+def test_note_waits_for_one_of_the_same_object_that_is_being_written() -> None:
+    written: list[str] = []
+    started, release, other = threading.Event(), threading.Event(), threading.Event()
+    pool = WritePool(16, written.append)
+
+    def write_first() -> None:
+        started.set()
+        release.wait(10)
+        written.append("first note of a")
+
+    pool.note("a", write_first)
+    assert started.wait(10)
+    pool.note("a", lambda: written.append("last note of a"))
+    pool.note("b", other.set)
+    assert other.wait(10)
+    release.set()
+    pool.stop()
+    assert written == ["first note of a", "last note of a"]
+
+
 def test_no_more_writes_run_at_once_than_there_are_threads() -> None:
     lock, running, most = threading.Lock(), 0, 0
     pool = WritePool(4, lambda _: None)
