@@ -13,7 +13,7 @@ from apportion_runtime.admission.grouping import group
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
 from apportion_runtime.admission.objects import Unreadable, annotations_of, labels_of, namespace_of, spec_of
-from apportion_runtime.kube.cluster import Manifest, ObjectAccess
+from apportion_runtime.kube.cluster import Key, Manifest, ObjectAccess
 from apportion_runtime.kube.resources import POD, POD_GROUP
 
 _WRITTEN = ("labels", "annotations", "ownerReferences")
@@ -25,13 +25,16 @@ class PodGrouper:
     Args:
         cluster: The cluster.
         scheduler: The `schedulerName` of the pods.
+        absent: Groups that did not exist when they were read in earlier cycles, by namespace and name; receives those of
+            this one. If one is created later, its watch delivers it.
     """
 
-    def __init__(self, cluster: ObjectAccess, scheduler: str) -> None:
+    def __init__(self, cluster: ObjectAccess, scheduler: str, absent: set[Key] | None = None) -> None:
         self._cluster = cluster
         self._scheduler = scheduler
         self._read: dict[tuple[str, str, str, str], Manifest | Unreadable | None] = {}
-        self._stored: dict[tuple[str, str], bool] = {}
+        self._stored: set[Key] = set()
+        self._absent = set() if absent is None else absent
 
     def is_due(self, pod: Manifest) -> bool:
         """Return whether a pod has no pod group yet, or names one that does not exist."""
@@ -49,9 +52,10 @@ class PodGrouper:
         if name is None:
             return False
         key = (namespace_of(pod), name)
-        if key not in self._stored:
-            self._stored[key] = self._cluster.is_stored(POD_GROUP, *key)
-        return self._stored[key]
+        if key not in self._stored and key not in self._absent:
+            found = self._stored if self._cluster.is_stored(POD_GROUP, *key) else self._absent
+            found.add(key)
+        return key in self._stored
 
     def grouping_of(self, pod: Manifest) -> Grouping | None:
         """Return the group of a pod; None for a pod that is not to be grouped.

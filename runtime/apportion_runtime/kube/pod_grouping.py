@@ -48,6 +48,8 @@ class GroupedPods:
         """Pods that are not known to have their group, and those that changed."""
         self._members: dict[Key, dict[Key, Manifest]] = {}
         """The pods that name a pod group, by its namespace and name."""
+        self.absent: set[Key] = set()
+        """The groups that these pods name and that do not exist, as read from the API server."""
 
     def due(self, cluster: Cluster, grouper: PodGrouper, scope: GroupingScope) -> list[Manifest]:
         """Return the pods that may have to be grouped."""
@@ -65,6 +67,7 @@ class GroupedPods:
             if not _is_over(pod) and pod["spec"].get("schedulerName") == scope.scheduler and grouper.is_due(pod)
         }
         self._open = found
+        self.absent.intersection_update(filter(None, map(_group_of, found.values())))
         return list(found.values())
 
     def leave(self, pod: Manifest) -> None:
@@ -93,7 +96,7 @@ def group_pods(
     Raises:
         NotLeader: If this scheduler lost its lease.
     """
-    grouper = PodGrouper(cluster, scope.scheduler)
+    grouper = PodGrouper(cluster, scope.scheduler, grouped.absent)
     groups: dict[tuple[str, str], Grouping] = {}
     pods: list[tuple[Manifest, Grouping]] = []
     ungrouped: dict[Key, Ungrouped] = {}

@@ -6,9 +6,11 @@ import random
 
 import pytest
 
+from apportion_runtime.kube.cycle_result import CycleResult
 from apportion_runtime.kube.pod_grouper import PodGrouper
-from apportion_runtime.kube.pod_grouping import GroupedPods, GroupingScope
+from apportion_runtime.kube.pod_grouping import GroupedPods, GroupingScope, group_pods
 from apportion_runtime.kube.shard_scope import shard_engine
+from apportion_runtime.kube.write_pool import WritePool
 
 from .memory_cluster import Memory
 from .objects import pod, pod_group
@@ -48,3 +50,25 @@ def test_kept_pods_are_those_of_the_whole_cluster(seed: int) -> None:
         assert found == {one["metadata"]["name"]: one for one in GroupedPods().due(cluster, grouper, scope)}
         n_found += len(found)
     assert n_found > 5
+
+
+def test_group_that_does_not_exist_is_read_once_while_a_pod_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, kept, read = Memory(pod("a", "nlp", 1, **{"pod-group-name": "mistyped"})), GroupedPods(), list[str]()
+
+    def is_stored(kind: str, namespace: str, name: str) -> bool:
+        read.append(name)
+        return False
+
+    monkeypatch.setattr(cluster, "is_stored", is_stored)
+    scope = GroupingScope("kai-scheduler", shard_engine(cluster, None))
+    pool = WritePool(1, read.append)
+    for _ in range(3):
+        (ungrouped,) = group_pods(cluster, pool, scope, kept, CycleResult()).values()
+        assert ungrouped.why.startswith("pod group `mistyped` does not exist")
+    assert read == ["mistyped"]
+    cluster.create(pod_group("mistyped", "nlp", 1))
+    assert not group_pods(cluster, pool, scope, kept, CycleResult())
+    cluster.held.pop(("PodGroup", "team", "mistyped"))
+    assert group_pods(cluster, pool, scope, kept, CycleResult())
+    pool.stop()
+    assert read == ["mistyped", "mistyped"]
