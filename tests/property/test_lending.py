@@ -64,6 +64,8 @@ def check(engine: str, teams: Teams) -> None:
     cluster = simulated(engine, teams)
     held = cluster.run() if engine in AFTER_REVOCATION else cluster.run(keeps_reserves)
     keeps_reserves(held)
+    if cluster.preempts_without_end:
+        return
     waiting = [leaf for top in teams for leaf in top.leaves() if held[leaf.name] < leaf.wanted]
     assert not [leaf.name for leaf in waiting if held[leaf.name] < _reserved(leaf) or not _blocked(leaf, teams, held)]
 
@@ -77,7 +79,7 @@ def test_lending_limits_hold(engine: str, data: st.DataObject) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=3, derandomize=True)
+@settings(max_examples=12, derandomize=True)
 @given(data=st.data())
 def test_lending_limits_of_many_policies_hold(engine: str, data: st.DataObject) -> None:
     check(engine, data.draw(lending_teams(engine)))
