@@ -6,6 +6,7 @@ import math
 import random
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, Protocol
 
 from apportion_runtime.kube.connection import Connection
@@ -50,10 +51,10 @@ class ApiWriter:
 
         Raises:
             NotLeader: If this scheduler does not lead, also between two attempts.
-            Refused: If the API server rejects it.
+            Refused: If the API server rejects it; an earlier attempt may have had its effect (`may_have_effect`).
             Unreachable: If the API server did not respond; the write may have had its effect.
         """
-        delay_s = _FIRST_DELAY_S
+        delay_s, may_have_effect = _FIRST_DELAY_S, False
         for attempt in range(1, _ATTEMPTS + 1):
             if (held_s := self._resumes_s - time.monotonic()) > 0:
                 self._sleep(held_s)
@@ -65,6 +66,8 @@ class ApiWriter:
                     method, path, body, content_type=content_type, timeout_s=min(_TIMEOUT_S, allowed_s)
                 )
             except Refused as refused:
+                may_have_effect |= refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+                refused.may_have_effect = may_have_effect
                 if refused.rejection is not Rejection.TEMPORARY or attempt == _ATTEMPTS:
                     raise
                 wait_s = delay_s
@@ -74,6 +77,7 @@ class ApiWriter:
             except Unreachable:
                 if attempt == _ATTEMPTS:
                     raise
+                may_have_effect = True
                 wait_s = delay_s
             # Jitter, so that parallel writes do not repeat at the same moment.
             self._sleep(wait_s * (1 + random.random() / 2))  # noqa: S311

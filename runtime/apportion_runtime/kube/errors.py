@@ -64,6 +64,8 @@ class Refused(Exception):
         status: The HTTP status.
         retry_after_s: The delay that the server asks for, in seconds.
         origin: Who refused it.
+        may_have_effect: Whether an earlier attempt of the same write had no response, or failed inside the server, so
+            that it may have had its effect.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Refused(Exception):
         self.status = status
         self.retry_after_s = retry_after_s
         self.origin = origin
+        self.may_have_effect = False
 
     @property
     def rejection(self) -> Rejection:

@@ -67,9 +67,8 @@ class LiveJobCluster(LiveCluster):
         try:
             return self.merge(kind, namespace, name, patch)
         except Refused as refused:
-            if refused.rejection not in (Rejection.CONFLICT, Rejection.TEMPORARY):
+            if refused.rejection is not Rejection.CONFLICT and not refused.may_have_effect:
                 raise
-            # An earlier attempt without a response may have released it.
             try:
                 stored = self._cache.read_again(kind, namespace, name)
             except Refused as unread:

@@ -100,16 +100,21 @@ class LiveCluster(CachedCluster):
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         try:
-            self._writer.write("POST", f"{_path(pod)}/binding", binding)
-        except Refused as refused:
-            # An earlier attempt without a response may have bound the pod.
-            if refused.rejection is not Rejection.CONFLICT or self._cache.node_of(pod) != node:
-                raise
+            self._write_binding(pod, node, binding)
         except Unreachable:
             self._cache.assume_bound(pod, node, is_certain=False)
             raise
         # The next cycle must not allocate the resources again before the watch delivers the change.
         self._cache.assume_bound(pod, node)
+
+    def _write_binding(self, pod: Manifest, node: str, binding: Manifest) -> None:
+        try:
+            self._writer.write("POST", f"{_path(pod)}/binding", binding)
+        except Refused as refused:
+            # Whatever rejects this attempt, an earlier one may have bound the pod.
+            is_uncertain = refused.rejection is Rejection.CONFLICT or refused.may_have_effect
+            if not is_uncertain or self._cache.node_of(pod) != node:
+                raise
 
     def evict(self, pod: Manifest, *, dry_run: bool = False) -> None:
         metadata = pod["metadata"]

@@ -247,12 +247,18 @@ class ObjectCache:
                     self._store.put(POD, key, cached_fields(POD, found, before))
 
     def node_of(self, pod: Manifest) -> str | None:
-        """Return the node to which a pod is bound on the API server; None if it is not bound or another pod."""
+        """Return the node to which a pod is bound on the API server; None if it is not bound or another pod.
+
+        Raises:
+            Unreachable: If this is not known.
+        """
         metadata = pod["metadata"]
         try:
             found = self._connection.request("GET", WATCHED[POD].path(metadata["namespace"], metadata["name"]))
-        except Refused:
-            return None
+        except Refused as refused:
+            if refused.rejection is Rejection.GONE:
+                return None
+            raise Unreachable(f"pod {metadata['name']} cannot be read: {refused}") from None
         node: str | None = found["spec"].get("nodeName")
         return node if found["metadata"]["uid"] == metadata["uid"] else None
 

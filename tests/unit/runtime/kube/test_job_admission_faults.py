@@ -29,13 +29,16 @@ def releases(server: ApiServer, name: str = "a") -> int:
     return len([sent for sent in server.sent if is_release(sent, name)])
 
 
-def test_release_whose_response_is_lost_holds_its_quota_and_is_reported_once() -> None:
-    """Its watch is behind: without a read, the repeated write is a conflict and the quota seems to be free."""
+@pytest.mark.parametrize("repeated", [None, 401, 403, 422])
+def test_release_whose_response_is_lost_holds_its_quota_and_is_reported_once(repeated: int | None) -> None:
+    """Its watch is behind: without a read, the repeated write is rejected and the quota seems to be free."""
     server, log = ApiServer(), list[str]()
 
     def lose(sent: Sent) -> Rejection | None:
-        if not is_release(sent) or releases(server) > 1:
+        if not is_release(sent):
             return None
+        if releases(server) > 1:
+            return None if repeated is None else Rejection(repeated, "no")
         version = {"resourceVersion": "7000"}
         made = merged(server.held[A], sent.body)
         server.held[A] = {**made, "metadata": {**made["metadata"], **version}}

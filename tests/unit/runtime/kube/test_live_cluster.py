@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
-from apportion_runtime.kube.errors import Refused, Rejection
+from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
 from apportion_runtime.kube.live_cluster import LiveCluster
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD
@@ -93,18 +93,39 @@ def test_other_rejections_are_not_repeated(live: Live, status: int, rejection: R
     assert len(live.server.written("POST", "/binding")) == 1
 
 
-def test_bind_with_lost_response_is_verified_as_bound(live: Live) -> None:
-    def lose(sent: Sent) -> Response | None:
-        if not sent.path.endswith("/binding") or len(live.server.written("POST", "/binding")) > 1:
+def _lose_binding(live: Live, *, status: int, then: int | None = None, reads: int | None = None) -> None:
+    """Bind the pod, and respond to the first attempt with a status (0: not at all), and to the others with `then`."""
+
+    def answer(sent: Sent) -> Response | None:
+        if sent.method == "GET" and sent.path.endswith("/pods/a"):
+            return None if reads is None else Response(reads, "not now")
+        if not sent.path.endswith("/binding"):
             return None
+        if len(live.server.written("POST", "/binding")) > 1:
+            return None if then is None else Response(then, "no")
         path = sent.path.removesuffix("/binding")
         made = live.server.held[path]
         live.server.put(path, {**made, "spec": {**made["spec"], "nodeName": "n1"}}, "MODIFIED")
-        return Response(504, "timeout")
+        return Response(status, "timeout")
 
-    live.server.answer = lose
+    live.server.answer = answer
+
+
+@pytest.mark.parametrize("status", [0, 504])
+@pytest.mark.parametrize("then", [None, 401, 403, 422])
+def test_bind_with_lost_response_is_verified_as_bound(live: Live, status: int, then: int | None) -> None:
+    _lose_binding(live, status=status, then=then)
     live.cluster.bind(_pod(live), "n1")
     assert len(live.server.written("POST", "/binding")) == 2
+
+
+def test_bind_with_lost_response_that_cannot_be_verified_holds_its_resources(live: Live) -> None:
+    _lose_binding(live, status=504, then=403, reads=403)
+    with pytest.raises(Unreachable, match="pod a cannot be read: not now"):
+        live.cluster.bind(_pod(live), "n1")
+    found = live.cluster.get(POD, "team", "a")
+    assert found is not None
+    assert found["spec"]["nodeName"] == "n1"
 
 
 def test_pod_bound_by_another_scheduler_is_conflict(live: Live) -> None:
