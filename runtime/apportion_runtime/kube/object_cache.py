@@ -314,9 +314,14 @@ class ObjectCache:
         return True
 
     def _failed(self, resource: Resource, failed: Refused | Unreachable) -> None:
-        # A server that does not respond is one cause, not one for each kind.
-        is_refused = isinstance(failed, Refused)
-        self.faults[resource.kind] = f"cannot watch {resource.plural}: {failed}" if is_refused else str(failed)
+        # A server that does not respond, or rejects the credentials, is one cause, not one for each kind.
+        if isinstance(failed, Unreachable):
+            fault = str(failed)
+        elif failed.status == HTTPStatus.UNAUTHORIZED:
+            fault = f"the API server rejects the credentials of this scheduler: {failed}"
+        else:
+            fault = f"cannot watch {resource.plural}: {failed}"
+        self.faults[resource.kind] = fault
         # A watch whose version has expired lists again: that is its normal end.
         if not (isinstance(failed, Refused) and failed.status == HTTPStatus.GONE):
             self._on_fault(self.faults[resource.kind])

@@ -316,7 +316,7 @@ class _Loop:
         self.counters.metrics.leader.set(is_leader)
         if not is_leader:
             self.counters.metrics.show(None)
-        if is_leader != was:
+        if is_leader != was and self.election is not None:
             self.log.decision("became the leader" if is_leader else "lost leadership")
         former, self.waits_for = self.waits_for, None if self.election is None else self.election.other_holder
         if self.election is not None and self.waits_for not in (None, former):

@@ -46,6 +46,7 @@ def test_dry_run_reports_binds_and_evictions_and_sends_no_writes() -> None:
     assert [sent for sent in server.sent if sent.method != "GET"] == []
     assert len([line for line in log if line.startswith("dry run: evicted")]) == 1
     assert len([line for line in log if line.startswith("dry run: bound")]) == 1
+    assert not any("leader" in line for line in log)
 
 
 def test_dry_run_reports_pods_that_share_gpus_without_reserving_any() -> None:

@@ -387,14 +387,22 @@ def test_objects_are_listed_again_if_the_api_server_went_back(version: str, *, i
         server.events.put(None)
 
 
-def test_server_that_does_not_respond_is_one_fault() -> None:
-    class Silent(Server):
+@pytest.mark.parametrize(
+    ("failed", "fault"),
+    [
+        (Unreachable("cannot reach https://one: refused"), "cannot reach https://one: refused"),
+        (Refused(401, "Unauthorized"), "the API server rejects the credentials of this scheduler: Unauthorized"),
+    ],
+)
+def test_fault_of_the_connection_is_one_fault_for_all_kinds(failed: Exception, fault: str) -> None:
+    class Failing(Server):
         def request(self, *_: object, **__: object) -> dict[str, Any]:
-            raise Unreachable("cannot reach https://one: refused")
+            raise failed
 
     faults: list[str] = []
-    cache = ObjectCache(Silent(), on_fault=faults.append)
-    with pytest.raises(Unreachable, match=r"^cannot reach https://one: refused$"):
+    cache = ObjectCache(Failing(), on_fault=faults.append)
+    with pytest.raises(Unreachable) as raised:
         cache.start(0.5)
     cache.stop()
-    assert set(faults) == {"cannot reach https://one: refused"}
+    assert str(raised.value) == fault
+    assert set(faults) == {fault}
