@@ -166,7 +166,7 @@ class DeployedStack:
         return drift(applied, there)
 
     def unlock(self) -> None:
-        """Clear the lock of a killed update."""
+        """Clear the lock left by a killed update."""
         with _said():
             self._stack.cancel()
 

@@ -87,7 +87,7 @@ _QUIET = click.option(
     is_flag=True,
     expose_value=False,
     callback=_quiet,
-    help="Print only findings and results, without progress and summaries.",
+    help="Print only findings and results, without progress messages or summaries.",
 )
 _VERBOSE = click.option(
     "-v",

@@ -80,7 +80,7 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     ordered = sorted(edits, key=lambda edit: edit.span, reverse=True)
     for later, earlier in itertools.pairwise(ordered):
         if _touches(earlier, later):
-            raise ValueError(f"two edits of {later.file} overlap at line {later.span.line}")
+            raise ValueError(f"two edits to {later.file} overlap at line {later.span.line}")
     newline = "\r\n" if "\r\n" in text else "\n"
     for edit in ordered:
         span = edit.span

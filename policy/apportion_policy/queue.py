@@ -26,11 +26,11 @@ class Override(Declaration):
     environments: tuple[EnvironmentRef, ...] | None = Field(
         default=None, description="Environments that the override applies to. Unset: all."
     )
-    guaranteed: Resources | None = Field(default=None, description="Guarantee between the two dates.")
-    limit: Resources | None = Field(default=None, description="Limit between the two dates.")
-    lending_limit: Resources | None = Field(default=None, description="Lending limit between the two dates.")
-    over_quota_weight: OverQuotaWeight | None = Field(default=None, description="Weight between the two dates.")
-    priority: int | None = Field(default=None, ge=0, le=2**31 - 1, description="Priority between the two dates.")
+    guaranteed: Resources | None = Field(default=None, description="Guarantee from `begin` to `end`.")
+    limit: Resources | None = Field(default=None, description="Limit from `begin` to `end`.")
+    lending_limit: Resources | None = Field(default=None, description="Lending limit from `begin` to `end`.")
+    over_quota_weight: OverQuotaWeight | None = Field(default=None, description="Weight from `begin` to `end`.")
+    priority: int | None = Field(default=None, ge=0, le=2**31 - 1, description="Priority from `begin` to `end`.")
     replace: tuple[AmountField, ...] = Field(default=(), description=REPLACE)
 
     @model_validator(mode="after")

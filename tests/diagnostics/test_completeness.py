@@ -15,7 +15,7 @@ from apportion_compiler.diagnostics.diagnostic import Rule
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parent.parent
-HEADINGS = ("## What it finds", "## Why it is bad", "## Example", "## How to fix it", "## References")
+HEADINGS = ("## What it finds", "## Why this is bad", "## Example", "## How to fix it", "## References")
 FILES = {"bad.py", "bad_helper.py", "bad.yaml", "good.py", "good.yaml", "expected.txt"}
 OF_FAMILY = {
     "AP0": set[str](),

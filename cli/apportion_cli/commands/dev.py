@@ -64,7 +64,7 @@ def demo(out: Path) -> int:
     simulated = ["simulate", str(_SIMULATED), "--scenario", str(_SIMULATED / "scenario.yaml")]
     _show(
         console,
-        "which workloads run, wait and are evicted?",
+        "which workloads run, which wait, and which are evicted?",
         [*simulated, *permitted, "-o", "story", "-o", f"html={page}"],
     )
     console.out(

@@ -23,7 +23,7 @@ _CLEAR = "Clear the lock? Make sure that no update of this stack is running."
 @click.command()
 @stack_options
 @click.option("-y", "--yes", is_flag=True, help="Apply without asking for confirmation.")
-@click.option("--unlock", is_flag=True, help="Clear the lock of an interrupted update, after confirmation.")
+@click.option("--unlock", is_flag=True, help="Clear the lock left by an interrupted update, after confirmation.")
 @click.option("--refresh", is_flag=True, help="Refresh the state from the clusters first, and revert manual changes.")
 @snapshot_options
 @output_option("text", "json")

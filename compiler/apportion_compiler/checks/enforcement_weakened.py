@@ -16,7 +16,7 @@ ENFORCEMENT_WEAKENED = Rule(
     "AP125",
     "enforcement-weakened",
     Severity.ERROR,
-    "an environment or a cluster enforces less than the policy",
+    "an environment or cluster enforces less than the policy requires",
     required=True,
 )
 

@@ -11,7 +11,7 @@ from apportion_policy.cluster import Cluster
 from apportion_policy.pool import NodePool
 
 NO_ORDINARY_POOL = Rule(
-    "AP606", "no-ordinary-pool", Severity.ERROR, "a cluster with queued node pools has no ordinary node pool"
+    "AP606", "no-ordinary-pool", Severity.ERROR, "a cluster has queued node pools but no pool for other workloads"
 )
 
 

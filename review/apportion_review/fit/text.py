@@ -112,7 +112,7 @@ def _size(size: Size) -> str:
 
 def _start(start: Start) -> Iterator[str]:
     if start.at is not None:
-        yield f"Starts at {time_text(float(int(start.at)))} if nothing else is submitted and running work runs until its deadline:"
+        yield f"Starts at {time_text(float(int(start.at)))} if no other work is submitted and running workloads last until their deadlines:"
         yield from (f"  {_ending(each)}" for each in start.after)
         return
     yield "Start time: unknown, because the snapshot does not show when earlier work finishes."

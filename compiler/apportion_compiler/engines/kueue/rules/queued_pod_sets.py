@@ -50,7 +50,7 @@ def several_pod_sets(context: WorkloadContext) -> Iterator[Verdict]:
                 field, "NotSupported",
                 f"pod sets {named} share one request, but Kueue assigns nodes only to the first: pods in "
                 f"{' and '.join(pods.name for pods in sets[1:])} get no nodes",
-                "put all pods with GPUs into one pod set, such as a PyTorchJob with workers only",
+                "put all GPU pods in one pod set, for example with a PyTorchJob that has only workers",
             )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.GUARANTEED: Lowered(
         "Queue spec.deserved",
         "GPUs that a queue reclaims can go to another queue, so pods may be evicted and restarted in turn; terminating pods "
-        "count as usage, so a queue with more work than its guarantee may be evicted below its guarantee; while running "
+        "count as usage, so evictions may take a queue that uses more than its guarantee below it; while running "
         "and enqueued jobs use all of a parent's limit, no further job below the parent can reclaim",
     ),
     Feature.LIMIT: Native("Queue spec.capability"),

@@ -319,7 +319,10 @@ def _queue_notes(path: str, queue: Queue, reading: _FileFacts) -> Iterator[Note]
 def _partition_notes(partition: Partition, root: Queue, reading: _FileFacts) -> Iterator[Note]:
     at = described(reading.manifest)
     if partition.preemption is False:
-        yield Note(at, "preemption is disabled, so guarantees are never reclaimed: the policy enables it")
+        yield Note(
+            at,
+            "preemption is disabled, so guaranteed capacity in use elsewhere is never reclaimed; the policy enables preemption",
+        )
     if partition.resource_weights:
         yield Note(at, "`nodesortpolicy.resourceweights` is dropped")
     if root.limits:
