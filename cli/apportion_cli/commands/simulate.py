@@ -74,7 +74,7 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     "--record",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Replay cycle N of the `apportion scheduler` decision log passed with --cycle.",
+    help="Replay this cycle; the file passed with --cycle is a decision log of `apportion scheduler`.",
 )
 @moment
 @shard_option

@@ -131,7 +131,7 @@ def _unread(graph: PolicyGraph, scope: Scope, node: Node, kind: _Kind) -> _Fault
         stack.extend(graph.nodes[child] for child in silent)
     if node.is_leaf or all(kind.value(scope.values[child]) is None for child in node.children):
         above = f"`{node.parent}` has no other child" if node.parent is not None else "it is the only top-level queue"
-        why = f"has no effect: KAI applies it only when a sibling reclaims, but {above}"
+        why = f"has no effect: KAI applies it only when a sibling queue reclaims resources, but {above}"
     else:
         why = "has no effect: every queue below it sets its own"
     return _Fault(why, f"remove `{kind.field}` from `{node.id}`", (), _removal(node, kind))

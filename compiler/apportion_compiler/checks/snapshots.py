@@ -21,7 +21,7 @@ _KINDS: tuple[tuple[str, Severity, str], ...] = (
     ("gpu-devices-overlap", _W, "pods or claims use more than a GPU's capacity"),
     ("unknown-priority-class", _W, "a priority class does not exist"),
     ("ignored-value", _W, "the engine ignores a value"),
-    ("unknown-device-selector", _W, "a device selector is not supported"),
+    ("unknown-device-selector", _W, "a device selector cannot be evaluated"),
 )
 
 SNAPSHOTS: Mapping[str, Rule] = {

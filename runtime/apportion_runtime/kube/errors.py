@@ -93,3 +93,12 @@ class Refused(Exception):
                 return Rejection.TEMPORARY
             case status:
                 return Rejection.TEMPORARY if status >= HTTPStatus.INTERNAL_SERVER_ERROR else Rejection.PERMANENT
+
+
+def connection_fault(failed: Refused | Unreachable) -> str | None:
+    """Return why no request can succeed; None if the failure may concern this request only."""
+    if isinstance(failed, Unreachable):
+        return str(failed)
+    if failed.status == HTTPStatus.UNAUTHORIZED:
+        return f"the API server rejects the credentials of this scheduler: {failed}"
+    return None

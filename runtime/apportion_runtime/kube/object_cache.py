@@ -16,7 +16,7 @@ from apportion_runtime.kube.cached_fields import cached_fields
 from apportion_runtime.kube.change_filter import is_relevant
 from apportion_runtime.kube.cluster import Change, Key, Manifest, key_of
 from apportion_runtime.kube.connection import Connection
-from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.errors import Refused, Rejection, Unreachable, connection_fault
 from apportion_runtime.kube.object_store import ObjectStore
 from apportion_runtime.kube.own_writes import OwnWrites
 from apportion_runtime.kube.owner_reads import OwnerReader
@@ -247,11 +247,7 @@ class ObjectCache:
                     self._store.put(POD, key, cached_fields(POD, found, before))
 
     def node_of(self, pod: Manifest) -> str | None:
-        """Return the node to which a pod is bound on the API server; None if it is not bound or another pod.
-
-        Raises:
-            Unreachable: If this is not known.
-        """
+        """Return the node of a pod on the API server; None if it is unbound or another pod. Raises `Unreachable`."""
         metadata = pod["metadata"]
         try:
             found = self._connection.request("GET", WATCHED[POD].path(metadata["namespace"], metadata["name"]))
@@ -314,14 +310,7 @@ class ObjectCache:
         return True
 
     def _failed(self, resource: Resource, failed: Refused | Unreachable) -> None:
-        # A server that does not respond, or rejects the credentials, is one cause, not one for each kind.
-        if isinstance(failed, Unreachable):
-            fault = str(failed)
-        elif failed.status == HTTPStatus.UNAUTHORIZED:
-            fault = f"the API server rejects the credentials of this scheduler: {failed}"
-        else:
-            fault = f"cannot watch {resource.plural}: {failed}"
-        self.faults[resource.kind] = fault
+        self.faults[resource.kind] = connection_fault(failed) or f"cannot watch {resource.plural}: {failed}"
         # A watch whose version has expired lists again: that is its normal end.
         if not (isinstance(failed, Refused) and failed.status == HTTPStatus.GONE):
             self._on_fault(self.faults[resource.kind])

@@ -385,24 +385,3 @@ def test_objects_are_listed_again_if_the_api_server_went_back(version: str, *, i
     finally:
         cache.stop()
         server.events.put(None)
-
-
-@pytest.mark.parametrize(
-    ("failed", "fault"),
-    [
-        (Unreachable("cannot reach https://one: refused"), "cannot reach https://one: refused"),
-        (Refused(401, "Unauthorized"), "the API server rejects the credentials of this scheduler: Unauthorized"),
-    ],
-)
-def test_fault_of_the_connection_is_one_fault_for_all_kinds(failed: Exception, fault: str) -> None:
-    class Failing(Server):
-        def request(self, *_: object, **__: object) -> dict[str, Any]:
-            raise failed
-
-    faults: list[str] = []
-    cache = ObjectCache(Failing(), on_fault=faults.append)
-    with pytest.raises(Unreachable) as raised:
-        cache.start(0.5)
-    cache.stop()
-    assert str(raised.value) == fault
-    assert set(faults) == {fault}

@@ -180,5 +180,5 @@ def _unread(index: int, node: QuotaNode) -> Iterator[Verdict]:
             is_map = False
         if not is_map:
             at = f"{node.at}.attributes[{LEND_LIMIT_ATTRIBUTE}]"
-            message = "kube-queue ignores values that are not a JSON object that maps resource names to quantities"
+            message = "kube-queue ignores a value that is not a JSON object mapping resource names to quantities"
             yield Verdict(Effect.IGNORED, index, at, "Invalid", message, 'use a JSON object such as {"cpu": "4"}')

@@ -98,8 +98,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PRIORITY_CLASSES: Native("WorkloadPriorityClass value, and PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "spec.preemption.withinClusterQueue, which is Never for queues without preemptible classes",
-        "non-preemptible workloads are evicted when their borrowed quota is reclaimed, and by higher-priority workloads "
-        "if their queue also has preemptible classes",
+        "non-preemptible workloads are evicted when their borrowed quota is reclaimed; in a queue that also has preemptible "
+        "classes, higher-priority workloads preempt them as well",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the Workloads that Kueue admits", ""),
     Feature.ALLOWED_POOLS: Lowered(

@@ -40,7 +40,7 @@ _NO_WEIGHT = Unsupported(
 )
 _NO_RUNTIME = Unsupported(
     "AP509",
-    "the preemption.delay property starts when the requesting pod is created, no matter how long the victims have been running",
+    "preemption.delay is counted from the creation of the requesting pod, no matter how long the victims have been running",
     "remove the minimum runtime on this cluster",
 )
 

@@ -232,7 +232,7 @@ def _limit(path: str, queue: Queue, reading: _FileFacts) -> Mapping[str, Amount]
     limit = _amounts(queue.max, f"{path}: resources.max", reading)
     if limit and not any(limit.values()) and NOTHING_ELSE not in (queue.max or {}):
         reading.notes.append(
-            Note(reading.at(path), "resources.max is dropped: YuniKorn treats a maximum of only zeros as unset")
+            Note(reading.at(path), "resources.max is dropped: YuniKorn treats an all-zero maximum as unset")
         )
         return {}
     return limit
