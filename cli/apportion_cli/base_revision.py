@@ -1,6 +1,6 @@
 """Files of a git revision, which a pull request cannot change.
 
-Only git plumbing is called, which runs no hooks, filters or text conversions, and does not read the work tree.
+Only git plumbing is called, which runs no hooks, filters or text conversions, and does not read the working tree.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def compare_objects(
 
     Args:
         base: A revision, a path of a policy, or one of objects.
-        head: Likewise; None for the work tree's policy.
+        head: Likewise; None for the working tree's policy.
         policy: As in `diff_sides.read_sides`.
         cluster: `ENVIRONMENT/NAME`; None if there is only one.
         within: Limits of an evaluation.
@@ -86,7 +86,7 @@ def compare_objects(
     identity, compiled = _identity(place, declared.values(), names)
     sides = [
         _Objects(
-            "work tree" if names[n] is None else str(names[n]),
+            "working tree" if names[n] is None else str(names[n]),
             compiled,
             is_export=False,
             locations=declared[n].facts.locations,
@@ -112,7 +112,7 @@ def _policy_side(named: str | None, policy: str, within: Limits, as_of: date, *,
     with ExitStack() as opened:
         from apportion_cli.diff_sides import SideInput
 
-        side = SideInput("work tree", policy) if named is None else side_input(opened, named, policy)
+        side = SideInput("working tree", policy) if named is None else side_input(opened, named, policy)
         (inputs,) = read_policies([side.entry], within, MODULES)
         return read_side(side, inputs, as_of, is_head=is_head)
 

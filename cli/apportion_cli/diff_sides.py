@@ -59,7 +59,7 @@ def read_sides(
 
     Args:
         base: A revision, or a path of a policy.
-        head: Likewise; None for the work tree's.
+        head: Likewise; None for the working tree's.
         policy: Path of the policy in a revision, and of the default head.
         within: Limits of each evaluation.
         as_of: Date on which overrides and waivers are evaluated.
@@ -71,7 +71,7 @@ def read_sides(
         click.UsageError: If a revision is needed for a path outside a repository.
     """
     with ExitStack() as opened:
-        work_tree = SideInput("work tree", policy)
+        work_tree = SideInput("working tree", policy)
         sides = [side_input(opened, base, policy), work_tree if head is None else side_input(opened, head, policy)]
         inputs = read_policies([side.entry for side in sides], within, MODULES)
         former = read_side(sides[0], inputs[0], base_as_of or as_of, is_head=False)

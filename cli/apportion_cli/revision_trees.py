@@ -1,6 +1,6 @@
 """A git revision as a temporary directory, read by git plumbing only.
 
-No hooks, filters, text conversions or attributes of the repository apply, and the work tree is not read.
+No hooks, filters, text conversions or attributes of the repository apply, and the working tree is not read.
 """
 
 from __future__ import annotations

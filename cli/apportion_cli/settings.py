@@ -1,7 +1,7 @@
 """Settings of a project: the nearest `apportion.toml`, or `pyproject.toml` with a table `[tool.apportion]`.
 
 The file is part of a pull request, so settings that affect the result of a check (`AFFECTING`) are not read from the
-work tree. They come from flags, from variables named `APPORTION_…`, or from the file in a revision (`--settings-from`).
+working tree. They come from flags, from variables named `APPORTION_…`, or from the file in a revision (`--settings-from`).
 An output in the file is a format and never a file name. The file is optional.
 """
 
@@ -73,7 +73,7 @@ class Settings:
         )
 
     def without_affecting(self) -> Settings:
-        """Return the settings that may be read from a work tree."""
+        """Return the settings that may be read from a working tree."""
         return replace(self, settings=tuple(s for s in self.settings if s.key not in AFFECTING))
 
 
@@ -122,7 +122,7 @@ def read_settings_at(ref: str, folder: Path | None = None) -> Settings:
 
 
 def settings_of(ref: str | None) -> tuple[Settings, Settings]:
-    """Return the settings in effect, and all settings in the work tree's file.
+    """Return the settings in effect, and all settings in the working tree's file.
 
     Raises:
         PreconditionError: If a file cannot be read, or there is no such revision.

@@ -162,7 +162,7 @@ class TraceInput:
         elif trace.nodes and not console.quiet:
             console.err(
                 f"apportion: {counted(len(trace.nodes), 'node')}, offered load {offered_load(trace):.1%} of their GPUs "
-                f"on average, {peak_load(trace):.1%} at most"
+                f"on average, {peak_load(trace):.1%} at peak"
             )
         return trace
 

@@ -59,10 +59,10 @@ def _settings_from(ctx: click.Context, _: click.Parameter, value: str | None) ->
     for setting in in_tree.affecting(verb):
         if setting.key not in chosen:
             current(ctx).err(
-                f"apportion: warning: {setting.source}: `{setting.key}` is not applied, because the tree under check "
+                f"apportion: warning: {setting.source}: `{setting.key}` is not applied, because the tree being checked "
                 f"must not control it: pass --{setting.key}, or --settings-from REVISION"
                 if setting.key != "policy"
-                else f"apportion: warning: {setting.source}: `policy` is not applied, because the tree under check must not control it: pass "
+                else f"apportion: warning: {setting.source}: `policy` is not applied, because the tree being checked must not control it: pass "
                 "the policy on the command line, or pass --settings-from REVISION"
             )
         elif chosen[setting.key] != setting.value:

@@ -187,7 +187,7 @@ def _pools(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[ExplainedVa
             )
             return
     of_cluster = ", ".join(identity_of(p) for p in scope.cluster.pools) if scope.cluster is not None else ""
-    yield ExplainedValue("pools", of_cluster or "all pools on a cluster", "unset: every pool on the cluster", NOWHERE)
+    yield ExplainedValue("pools", of_cluster or "all pools in a cluster", "unset: every pool on the cluster", NOWHERE)
 
 
 def _classes(graph: PolicyGraph, node: Node) -> Iterator[ExplainedValue]:

@@ -83,7 +83,7 @@ def _served(manifests: Iterable[Manifest], export: Sequence[Manifest]) -> Iterat
         elif (group, kind, version) in served:
             yield InstallationCheck(name, "ok", "served")
         else:
-            known = "a different version" if (group, kind) in kinds else "no CustomResourceDefinition of this kind"
+            known = "a different version" if (group, kind) in kinds else "no CustomResourceDefinition for this kind"
             yield InstallationCheck(name, "bad", f"not served: {known} is installed")
 
 

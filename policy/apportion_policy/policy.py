@@ -58,7 +58,7 @@ class Rules(Declaration):
     )
     reserved_namespaces: tuple[NamespacePattern, ...] = Field(
         default=(),
-        description="Namespaces that no queue may have, in addition to the built-in ones; a name may end with *.",
+        description="Namespaces that no queue may use, in addition to the built-in ones; a name may end with *.",
     )
     overcommit: Annotated[
         QuantityInput,
@@ -93,7 +93,7 @@ class Policy(Declaration):
         default=(), description="Provisioning plans for node pools."
     )
     rules: Rules = Field(default=Rules(), description="Rule severities and the permitted overcommit of guarantees.")
-    waivers: tuple[Waiver, ...] = Field(default=(), description="Findings that are accepted until a date.")
+    waivers: tuple[Waiver, ...] = Field(default=(), description="Findings that are accepted until a given date.")
 
     __slots__ = ("_agreed", "_omitted")
 

@@ -96,7 +96,7 @@ class Maintenance(Declaration):
     window: MaintenanceWindow | None = Field(
         default=None, description="When maintenance may happen. Unset: at any time."
     )
-    exclusions: tuple[MaintenanceExclusion, ...] = Field(default=(), description="When upgrades may not happen.")
+    exclusions: tuple[MaintenanceExclusion, ...] = Field(default=(), description="When upgrades are not allowed.")
 
 
 class NodePool(Declaration):

@@ -82,7 +82,7 @@ class Queue(Declaration):
     )
     over_quota_weight: OverQuotaWeight | None = Field(
         default=None,
-        description="Weight with which siblings divide surplus resources. Unset: 1; 0: the queue gets no surplus.",
+        description="Weight that divides surplus resources among siblings. Unset: 1; 0: the queue gets no surplus.",
     )
     priority: int | None = Field(
         default=None,

@@ -132,7 +132,7 @@ class Resources(Declaration):
             if self.cpu is not None or self.memory is not None or self.gpu is not None:
                 raise ValueError("`machines` already determines cpu, memory and gpu: omit them")
             if any(n < 0 for n in self.machines.values()):
-                raise ValueError("a number of machines cannot be negative")
+                raise ValueError("the number of machines cannot be negative")
         return self
 
     def amounts(self) -> dict[str, Amount]:

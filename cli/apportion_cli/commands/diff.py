@@ -36,7 +36,7 @@ _WIDTH = 100
     default=".",
     envvar=variable("policy"),
     type=click.Path(),
-    help="Path to the policy within a revision, and within the work tree if HEAD is omitted.",
+    help="Path to the policy within a revision, and within the working tree if HEAD is omitted.",
 )
 @output_option("text", "json", "markdown")
 @json_option
@@ -69,7 +69,7 @@ def diff(
     """Compare two policies; exit 10 if they differ.
 
     BASE and HEAD are git revisions or paths: a policy, a rendered tree, or an export of a cluster's objects. Without
-    HEAD, BASE is compared with the policy in the work tree. `BASE..HEAD` is accepted. Both are evaluated in a sandbox
+    HEAD, BASE is compared with the policy in the working tree. `BASE..HEAD` is accepted. Both are evaluated in a sandbox
     and need no cluster, credentials or Pulumi. Formatting, comments and the order of declarations do not matter.
 
     \b

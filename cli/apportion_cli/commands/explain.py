@@ -44,7 +44,7 @@ _CODE = re.compile(r"AP\d{3}")
 @click.option(
     "--peer",
     metavar="QUEUE",
-    help="Sibling whose fair share to compare with (default: the one with the largest share).",
+    help="Sibling to compare fair shares with (default: the one with the largest share).",
 )
 @moment
 @shard_option

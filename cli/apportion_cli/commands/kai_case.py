@@ -33,7 +33,7 @@ _MAX_CHARACTERS = 256 * 1024**2
 @click.option(
     "--actions",
     metavar="LIST",
-    help="Actions of each round: all, or a comma-separated list (default: set by the case).",
+    help="Actions to run in each round: all, or a comma-separated list (default: set by the case).",
 )
 @output_option("json")
 @console_options

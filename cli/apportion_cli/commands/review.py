@@ -59,7 +59,7 @@ _WIDTH = 100
     default=".",
     envvar=variable("policy"),
     type=click.Path(),
-    help="Path to the policy within a revision, and within the work tree if HEAD is omitted.",
+    help="Path to the policy within a revision, and within the working tree if HEAD is omitted.",
 )
 @click.option(
     "--snapshot",
@@ -97,12 +97,12 @@ _WIDTH = 100
 @click.option(
     "--fail-on",
     type=click.Choice(["destructive", "loss", "unknown"]),
-    help="Exit with 11 if the change has at least this severity: destructive (running work or objects are lost), loss (a queue loses quota) or unknown (an effect is unknown).",
+    help="Exit with status 11 if the change has at least this severity: destructive (running work or objects are lost), loss (a queue loses quota) or unknown (an effect is unknown).",
 )
 @click.option(
     "--require-approvals",
     metavar="FILE|LIST",
-    help="Owners who have approved the change: a comma-separated list, or a file with one owner per line. Exit with 11 if an approval is missing.",
+    help="Owners who have approved the change: a comma-separated list, or a file with one owner per line. Exit with status 11 if an approval is missing.",
 )
 @click.option(
     "--share-loss",

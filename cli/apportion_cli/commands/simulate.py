@@ -55,7 +55,7 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     help="Also simulate this policy or rendered tree on the same scenario, and show only the differences.",
 )
 @click.option("--against-env", metavar="NAME", help="Environment of --against (default: same as --env).")
-@click.option("--against-cluster", metavar="NAME", help="Cluster of --against (default: same as --cluster).")
+@click.option("--against-cluster", metavar="NAME", help="Cluster for --against (default: same as --cluster).")
 @click.option("--against-engine", metavar="NAME", help="Engine of --against (default: same as --engine).")
 @click.option(
     "--cycle",
@@ -68,7 +68,7 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
 @click.option(
     "--actions",
     metavar="LIST",
-    help="Actions of the cycle: all, or a comma-separated list (default: set by the snapshot).",
+    help="Actions to run in the cycle: all, or a comma-separated list (default: set by the snapshot).",
 )
 @click.option(
     "--record",

@@ -24,7 +24,7 @@ PREEMPTIBILITY_AGAINST_ENGINE = Rule(
     "AP406",
     "preemptibility-against-engine",
     Severity.WARNING,
-    "an engine evicts a priority class that is declared non-preemptible",
+    "an engine evicts workloads of a priority class that is declared non-preemptible",
 )
 
 

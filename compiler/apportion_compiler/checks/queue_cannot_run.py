@@ -164,7 +164,7 @@ def _without_pool(fault: PoolFault) -> Diagnostic:
     if not fault.pools:
         message = f"`{node.id}` cannot use any node pool"
     elif fault.cluster is None:
-        message = f"the node pools that `{node.id}` may use ({named}) have no machines on any cluster"
+        message = f"the node pools that `{node.id}` may use ({named}) have no machines in any cluster"
     else:
         message = f"the node pools that `{node.id}` may use ({named}) have no machines on {fault.cluster}"
     return Diagnostic(

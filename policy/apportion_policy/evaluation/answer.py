@@ -58,7 +58,7 @@ def whole_size(received: bytes | bytearray) -> int | None:
         return None
     size = _object(bytes(received[first_end + 1 : second_end])).get("bytes")
     if type(size) is not int or size < 0:
-        raise AnswerError("the response has no length")
+        raise AnswerError("the response does not specify its length")
     return second_end + 1 + size
 
 

@@ -32,7 +32,7 @@ _CYCLES_NOTE = (
     "before the next cycle and become pending again."
 )
 _ORDER_NOTE = (
-    "If several nodes qualify for evictions, Volcano tries them in no fixed order: work reported as reclaimable on demand "
+    "If Volcano could evict work from any of several nodes, it tries them in no fixed order: work reported as reclaimable on demand "
     "may be evicted instead of work reported as evicted now."
 )
 _GANG_NOTE = (
@@ -181,7 +181,9 @@ class _Side:
 
     def _protection(self, owned: OwnedPods) -> str:
         above = (
-            "no priority class ranks above it" if _enables(self._configuration, _PREEMPT) else "preempt is not enabled"
+            "no priority class ranks above it"
+            if _enables(self._configuration, _PREEMPT)
+            else "the preempt action is not enabled"
         )
         if not self._capacity.queues[self._queue(owned)].spec.reclaimable:
             return f"{above}, and its queue is not reclaimable"

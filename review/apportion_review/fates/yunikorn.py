@@ -216,5 +216,5 @@ def _first_over(used: Mapping[str, int], maximum: Mapping[str, int]) -> str:
 
 _NOTES = (
     SIMULATED_NOTE,
-    "For workloads that do not run yet, fences and priority offsets, which restrict the search for victims, are ignored.",
+    "For workloads that are not running yet, fences and priority offsets, which restrict the search for victims, are ignored.",
 )

@@ -64,7 +64,7 @@ def _head(fit: Fit) -> Iterator[str]:
     yield f"  {fit.cluster}, {fit.engine_title}"
     if fit.snapshot and fit.taken is not None:
         counts = f"{counted(fit.n_running, 'workload')} running, {fit.n_waiting} waiting"
-        yield f"  snapshot {fit.snapshot} of {time_text(float(int(fit.taken)))}: {counts}"
+        yield f"  snapshot {fit.snapshot} from {time_text(float(int(fit.taken)))}: {counts}"
 
 
 def _decision(fit: Fit) -> Iterator[str]:

@@ -64,7 +64,7 @@ class StepWalk:
             made = self.division.steps[self._step]
             raise RefusedStepError(f"step {self._step + 1}, queue {made.name}: unexpected step")
         if self._round < len(self.division.rounds):
-            raise RefusedStepError(f"round {self._round + 1} is unexpected")
+            raise RefusedStepError(f"unexpected round {self._round + 1}")
         for claim in self.division.claims:
             _same(f"queue {claim.name}: share", claim.share, self.held[claim.name])
         _same("left", self.division.left, left)

@@ -117,7 +117,9 @@ class JobAdmission:
         for why, n_jobs in Counter(self.state.uncounted.values()).items():
             first = next(key for key, one in self.state.uncounted.items() if one == why)
             others = "" if n_jobs == 1 else f" and {n_jobs - 1} others"
-            yield Fault(UNREADABLE, f"{_shown(first)}{others}", f"released, but not counted in any quota: {why}", "")
+            yield Fault(
+                UNREADABLE, f"{_shown(first)}{others}", f"released, but not counted against any quota: {why}", ""
+            )
 
     def _moments(self, queues: JobQueues, now: float) -> Iterator[float]:
         yield self.state.next_end()

@@ -46,7 +46,7 @@ def _write(folder: Path, text: str) -> Path:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository whose branch `main` holds the policy in `quota/`, and whose work tree moves four GPUs."""
+    """A repository whose branch `main` holds the policy in `quota/`, and whose working tree moves four GPUs."""
     folder = tmp_path / "repository"
     _write(folder / "quota", POLICY)
     _git(folder, "init", "-q", "-b", "main")
@@ -61,7 +61,7 @@ def test_work_tree_is_compared_with_a_revision(run: Run, repository: Path) -> No
     told = run("diff", "main", "-p", "quota", "--as-of", "2026-11-21")
     assert told.code == 10
     assert told.out == (
-        "main (as of 2026-11-21) → work tree (as of 2026-11-21)\n\n"
+        "main (as of 2026-11-21) → working tree (as of 2026-11-21)\n\n"
         "queue speech  quota/policy.py:8\n  ~ −4 GPUs (8 → 4) guaranteed, 4 GPUs to `vision`\n\n"
         "queue vision  quota/policy.py:7\n  ~ +4 GPUs (8 → 12) guaranteed, 4 GPUs from `speech`\n\n"
         "2 objects changed in the policy, 1 queue unchanged. Kubernetes objects: 0 created, 2 changed, 0\n"
@@ -73,7 +73,7 @@ def test_work_tree_is_compared_with_a_revision(run: Run, repository: Path) -> No
 def test_two_revisions_are_compared(arguments: tuple[str, ...], run: Run, repository: Path) -> None:
     _git(repository, "checkout", "-qb", "change")
     _git(repository, "commit", "-qam", "change")
-    _write(repository / "quota", "raise SystemExit('the work tree is not read')")
+    _write(repository / "quota", "raise SystemExit('the working tree is not read')")
     told = run("diff", *arguments, "-p", "quota", "-o", "json")
     document = json.loads(told.out)
     assert (told.code, document["base"]["name"], document["head"]["name"]) == (10, "main", "change")
@@ -176,7 +176,7 @@ def test_git_attributes_and_links_are_not_followed(run: Run, repository: Path) -
     _git(repository, "add", "-A")
     _git(repository, "commit", "-qm", "attributes")
     told = run("diff", "HEAD", "-p", "quota")
-    assert (told.code, told.out) == (0, "HEAD and work tree: no difference\n")
+    assert (told.code, told.out) == (0, "HEAD and working tree: no difference\n")
     assert run("diff", "HEAD", "-p", "link").code == 0
 
 

@@ -68,7 +68,7 @@ LEFT = 'Cluster(managed_elsewhere=("admission",), '
 
 
 def _repository(folder: Path, settings: str) -> None:
-    """Make a base branch of the settings, over which the work tree then holds others."""
+    """Make a base branch of the settings, over which the working tree then holds others."""
     (folder / "apportion.toml").write_text(settings)
     identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
     for arguments in (("init", "-q"), ("add", "--all"), (*identity, "commit", "-qm", "Base")):
@@ -82,7 +82,7 @@ def _repository(folder: Path, settings: str) -> None:
 def test_policy_cannot_weaken_enforcement(
     former: str, weaker: str, scope: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No severity, waiver, `--fail-on` or setting of the work tree makes it pass."""
+    """No severity, waiver, `--fail-on` or setting of the working tree makes it pass."""
     monkeypatch.chdir(tmp_path)
     off = 'rules=Rules(severity={"AP125": RuleSeverity.OFF})'
     policy = _policy(tmp_path, queue='namespaces=("vision",)', more=off) / "policy.py"

@@ -52,7 +52,7 @@ def _git(folder: Path, *arguments: str) -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository whose work tree moves four GPUs, beside a snapshot in which `vision` uses all that it had."""
+    """A repository whose working tree moves four GPUs, beside a snapshot in which `vision` uses all that it had."""
     folder = tmp_path / "repository"
     folder.mkdir()
     (folder / "policy.py").write_text(POLICY)
@@ -273,7 +273,7 @@ def test_tree_with_errors(run: Run, repository: Path) -> None:
     (repository / "policy.py").write_text(POLICY.replace('{"h100": 16}', '{"h100": 60}'))
     told = run("review", "main", "-o", "md", *NOW)
     assert told.code == 1
-    assert told.out.splitlines()[1].startswith("### 🔴 Work tree has 1 error")
+    assert told.out.splitlines()[1].startswith("### 🔴 Working tree has 1 error")
     assert "AP6" in told.out
 
 

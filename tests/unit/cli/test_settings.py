@@ -94,7 +94,7 @@ def _git(*arguments: str) -> None:
 
 @pytest.fixture
 def base_branch() -> None:
-    """A base branch whose settings name the policy and the environment that counts; the work tree says otherwise."""
+    """A base branch whose settings name the policy and the environment that counts; the working tree says otherwise."""
     _git("init")
     _write("quotas/policy.py", BAD)
     _write("apportion.toml", "policy = 'quotas'\nfail-on = 'error'\n")

@@ -196,7 +196,7 @@ _AS_LISTED = f"run sacct -P -X --format={FORMAT}"
          "run sacct with --noconvert, and with columns wide enough for AllocTRES and ReqTRES")),
         ({"AllocTRES": "cpu=8,gres/gp"}, ("`cpu=8,gres/gp` is not a list of resources such as "
          "cpu=8,gres/gpu=2,mem=64G,node=1; run sacct with --noconvert, and with columns wide enough for AllocTRES and ReqTRES")),
-        ({"AllocTRES": "cpu=8,gres/gpu:a100=1,gres/gpu:v100=1,gres/gpu=2"}, ("the job has GPUs of 2 types, a100 and v100; "
+        ({"AllocTRES": "cpu=8,gres/gpu:a100=1,gres/gpu:v100=1,gres/gpu=2"}, ("the job has 2 types of GPU: a100 and v100; "
          "use one row per type")),
         ({"AllocTRES": "cpu=8,gres/shard=1"}, ("the rules do not define how many gres/shard equal one GPU; add the number to the rules")),
         ({"AllocTRES": "cpu=8,node=999999999"}, ("`cpu=8,node=999999999` requests 999999999 nodes; "

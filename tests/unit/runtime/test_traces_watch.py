@@ -252,7 +252,7 @@ def test_placement_that_is_not_replayed_is_reported() -> None:
         ({"kind": "Job", "metadata": {"name": "j"}}, "the Job is neither a node nor a pod"),
         (
             _pod("a", 0, metadata=_owned("DaemonSet")),
-            "the pod of a DaemonSet or the kubelet is not on a node at the end",
+            "a DaemonSet pod or static pod is not on a node at the end",
         ),
         (
             _pod("a", 0, metadata=_owned("Node"), spec={"nodeName": "n-9"}),
@@ -320,7 +320,7 @@ _CURE = "record the objects with kubectl get pods"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", rf"watch\.json:1: the file has no watch event; {_CURE}"),
+        ("", rf"watch\.json:1: the file contains no watch events; {_CURE}"),
         ("\n[]", rf"watch\.json:2: the JSON document is neither a watch event nor a List; {_CURE}"),
         ('{"kind": "Pod"}', r"watch\.json:1: the JSON document is neither a watch event nor a List"),
         ('{"type": "ADDED", "object": {}}', r"watch\.json:1: the event's object has no kind or name"),

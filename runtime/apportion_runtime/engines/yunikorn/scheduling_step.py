@@ -179,9 +179,7 @@ class _Stepper:
         for application in ordered_applications(queue):
             if application.phase is Phase.ACCEPTED and not self._can_run(application):
                 for _, request in application.in_order:
-                    request.why = (
-                        f"application {application.name} is waiting: its queue runs the maximum number of applications"
-                    )
+                    request.why = f"application {application.name} is waiting: its queue is already running the maximum number of applications"
                 continue
             step = self._attempt(application, headroom, attempts)
             if step is not None:

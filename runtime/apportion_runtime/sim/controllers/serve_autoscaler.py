@@ -57,7 +57,7 @@ def autoscaling_of(service: Manifest, target: float | None) -> Autoscaling:
     """
     groups = nested(service, "spec", "rayClusterConfig", "workerGroupSpecs") or ()
     if not groups:
-        raise ValueError("only a RayService with a worker group can be autoscaled by ongoing requests")
+        raise ValueError("only a RayService with a worker group can be autoscaled on the number of ongoing requests")
     least, most = groups[0].get("minReplicas") or 0, groups[0].get("maxReplicas") or groups[0].get("replicas") or 0
     configs = list(_configs(_serve_config(service)))
     if target is not None and len(configs) != 1:

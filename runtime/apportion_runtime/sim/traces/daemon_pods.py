@@ -31,7 +31,7 @@ def daemon_requests(watched: WatchedObject) -> tuple[str, Mapping[str, int]]:
     spec = mapping(watched.state, "spec")
     node = str(spec.get("nodeName") or "")
     if not node or watched.is_deleted or mapping(watched.state, "status").get("phase") in _ENDED:
-        raise BadRow("the pod of a DaemonSet or the kubelet is not on a node at the end of the recording")
+        raise BadRow("a DaemonSet pod or static pod is not on a node at the end of the recording")
     try:
         return node, {**pod_requests(spec), "pods": 1}
     except (ValueError, AttributeError, TypeError) as wrong:

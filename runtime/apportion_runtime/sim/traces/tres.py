@@ -86,7 +86,7 @@ def _gpus(amounts: Mapping[str, str]) -> tuple[int, str]:
     typed = {name[len(_GPU) + 1 :]: _whole(amounts, name) for name in amounts if name.startswith(f"{_GPU}:")}
     types = [model for model, count in typed.items() if count]
     if len(types) > 1:
-        raise BadRow(f"the job has GPUs of {len(types)} types, {' and '.join(types)}", "use one row per type")
+        raise BadRow(f"the job has {len(types)} types of GPU: {' and '.join(types)}", "use one row per type")
     return max(_whole(amounts, _GPU), sum(typed.values())), types[0] if types else ""
 
 

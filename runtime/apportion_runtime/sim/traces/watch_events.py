@@ -100,7 +100,7 @@ def _events(source: Source) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
         if kind != _BOOKMARK:
             yield line, str(kind), state
     if is_empty:
-        raise TraceError(source.file, 1, "the file has no watch event", CURE)
+        raise TraceError(source.file, 1, "the file contains no watch events", CURE)
 
 
 def _items(source: Source, line: int, listed: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -170,7 +170,7 @@ class PodReader:
         # The pod groups of other shards are not read, and garbage collection may delete a group before its last pods.
         is_bound, is_deleted = bool(pod.spec.get("nodeName")), pod.metadata.get("deletionTimestamp") is not None
         if self._engine.is_of_pool(pod.labels) and not is_deleted and (is_bound or self.is_complete):
-            effect = "counts only on its node, not in a queue" if is_bound else "is not scheduled"
+            effect = "counts towards its node only, not towards a queue" if is_bound else "is not scheduled"
             message = f"pod group `{name}` does not exist; the pod {effect}"
             hint = "include the pod groups: kubectl get podgroups.scheduling.run.ai -A -o json"
             place = pod.place.at("metadata", "annotations", POD_GROUP_ANNOTATION)

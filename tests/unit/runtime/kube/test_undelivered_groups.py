@@ -70,7 +70,7 @@ def test_running_pod_whose_owner_and_group_were_deleted_first_keeps_its_devices(
     assert "gang-0" not in cluster.told
     assert "failed to find ReplicaSet: <team/gang>" in cluster.told["gang-1"]
     (fault,) = result.faults
-    assert fault.message == "pod group `gang` does not exist; the pod counts only on its node, not in a queue"
+    assert fault.message == "pod group `gang` does not exist; the pod counts towards its node only, not towards a queue"
     # Garbage collection has reached the pod: its group is not missed.
     cluster.held["Pod", "team", "gang-0"] = {
         **running,
