@@ -119,6 +119,22 @@ def test_sub_groups(case: str) -> None:
     assert group_of(written, topology).root == expected
 
 
+@pytest.mark.parametrize(
+    ("parents", "lost"),
+    [
+        ({"a": "b", "b": "a", "c": None}, "`a`, `b`"),
+        ({"a": "a"}, "`a`"),
+        ({"a": "b", "b": "c", "c": "b", "d": None}, "`a`, `b`, `c`"),
+        ({"a": None, "b": "A", "c": "b"}, None),
+    ],
+)
+def test_sub_groups_in_a_cycle_are_reported(parents: dict[str, str | None], lost: str | None) -> None:
+    written = [{"name": name, **({} if parent is None else {"parent": parent})} for name, parent in parents.items()]
+    faults = [one.message for one in read(group({"subGroups": written}), queue()).faults]
+    expected = f"the parents of sub-groups {lost} form a cycle; pods in these sub-groups stay pending"
+    assert faults == ([] if lost is None else [expected])
+
+
 def test_topology_levels_are_widest_first() -> None:
     levels = [{"nodeLabel": "zone"}, {"nodeLabel": "host"}]
     snapshot = read(made("Topology", "t", api="kai.scheduler/v1alpha1", spec={"levels": levels}), queue()).snapshot

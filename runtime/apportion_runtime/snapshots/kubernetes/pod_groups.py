@@ -141,10 +141,21 @@ class PodGroupReader:
                 return self._without_parts(
                     group, number, f"the parent `{parent}` of sub-group `{part.name}` does not exist"
                 )
+        self._report_cycles(group, parts)
         children = self._children("", parts, below, frozenset())
         if not any(_holds_pods(child) for child in children):
             children = (*children, SubGroup(_DEFAULT, 1 if read.min_member is None else read.min_member))
         return SubGroup("", read.min_sub_group, children, constraint)
+
+    def _report_cycles(self, group: Object, parts: Mapping[str, objects.SubGroup]) -> None:
+        """Report sub-groups that no path connects to the root; the engine does not see them."""
+        lost = [name for name in parts if not _is_below_root(name, parts)]
+        if lost:
+            names = ", ".join(f"`{name}`" for name in lost)
+            message = f"the parents of sub-groups {names} form a cycle; pods in these sub-groups stay pending"
+            place = group.place.at("spec", "subGroups", list(parts).index(lost[0]))
+            hint = "give one of these sub-groups no parent, or one outside the cycle"
+            self._faults.append(Fault(UNKNOWN_SUB_GROUP, group.address, message, hint, place))
 
     def _without_parts(self, group: Object, number: int, why: str) -> SubGroup:
         message = f"{why}; the engine treats the group as a single pod without sub-groups"
@@ -177,6 +188,14 @@ class PodGroupReader:
         labels = self._aliases.get(declared.topology, {})
         required, preferred = (labels.get(level, level) for level in (declared.required, declared.preferred))
         return TopologyConstraint(declared.topology, required, preferred)
+
+
+def _is_below_root(name: str, parts: Mapping[str, objects.SubGroup]) -> bool:
+    seen = set[str]()
+    while name and name not in seen:
+        seen.add(name)
+        name = (parts[name].parent or "").lower()
+    return not name
 
 
 def _holds_pods(part: SubGroup) -> bool:
