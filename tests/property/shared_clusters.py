@@ -51,7 +51,6 @@ CLASSES = (
     PriorityClass(name=HIGH, value=90, preemptible=True),
     PriorityClass(name=LOW, value=50, preemptible=True),
 )
-_MOST_PREEMPTIONS = 100
 _JOB = "job-of-a-team"
 _GPU = "nvidia.com/gpu"
 
@@ -167,13 +166,6 @@ class Simulated:
         while self.cluster.step():
             check(self.held())
         return self.held()
-
-    @property
-    def preempts_without_end(self) -> bool:
-        """Whether Kueue preempted one workload again and again, which its page describes: then nothing is reclaimed."""
-        facts = self.cluster.cluster_state.history.facts
-        of_workload = Counter(fact.workload for fact in facts if fact.what == "preempted")
-        return max(of_workload.values(), default=0) > _MOST_PREEMPTIONS
 
     @property
     def evicted(self) -> list[str]:

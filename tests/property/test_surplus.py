@@ -70,8 +70,6 @@ def check(engine: str, teams: Teams) -> None:
     """Compare what each queue holds in the end with its part of what its siblings hold together."""
     cluster = simulated(engine, teams)
     held = cluster.run()
-    if cluster.preempts_without_end:
-        return
     if engine in REQUESTS_BEYOND_LIMITS and any(_requested(team) > team.wanted for team in teams):
         return
     for amount, siblings in _groups(teams, held):

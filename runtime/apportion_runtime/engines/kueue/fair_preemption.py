@@ -186,7 +186,8 @@ class _TargetSearch:
             share = self._ledger.share(name)
             if not share.borrowing and name not in self._path:
                 self.pruned.add(name)
-            elif rank(share) >= highest:
+            # Kueue takes a random one of equal cohorts. Any other than its own could be preempted again in every cycle.
+            elif rank(share) > highest or (rank(share) == highest and found not in self._path):
                 found, highest = name, rank(share)
         return found, highest
 
