@@ -172,7 +172,7 @@ class DeployedStack:
 
     def _settings(self) -> StackSettings:
         from apportion_compiler.emit.pulumi.settings import SettingsError, read_settings
-        from apportion_compiler.emit.pulumi.values import Values
+        from apportion_compiler.emit.pulumi.stack_config import Values
 
         with _said():
             config = Values({key: value.value for key, value in self._stack.get_all_config().items()})

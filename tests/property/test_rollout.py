@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engines.volcano.rules.hierarchy import refused_deletion
-from apportion_compiler.engines.volcano.rules.tree import queue_tree
+from apportion_compiler.engines.volcano.rules.queue_tree import queue_tree
 from apportion_compiler.rollout.identity import Identity, identity_of
 from apportion_compiler.rollout.plan import Update, plan_target
 

@@ -12,7 +12,7 @@ from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engines.volcano.emit.resource_lists import counts
 from apportion_compiler.engines.volcano.rules import RULES
 from apportion_compiler.engines.volcano.rules.hierarchy import refused_deletion
-from apportion_compiler.engines.volcano.rules.tree import queue_tree
+from apportion_compiler.engines.volcano.rules.queue_tree import queue_tree
 from apportion_compiler.engines.volcano.updates import MODEL
 from apportion_compiler.rollout.waves import waves
 

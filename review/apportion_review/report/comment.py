@@ -11,7 +11,7 @@ from apportion_review.diff_text import diff_text
 from apportion_review.facts import QUEUE
 from apportion_review.fates.records import Fate
 from apportion_review.gates import gpu_hours_text, lost_gpu_s, lost_work
-from apportion_review.report.comment_folds import folds
+from apportion_review.report.collapsible_sections import folds
 from apportion_review.report.impact_rows import (
     FateGroup,
     added,

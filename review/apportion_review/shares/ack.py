@@ -20,7 +20,7 @@ from apportion_review.fates.cluster_state import ClusterState
 from apportion_review.fates.workloads import of_group
 from apportion_review.shares.counted_resources import counted_resource
 from apportion_review.shares.division_records import THOUSANDTHS, ClaimInputs, Division, DivisionInputs
-from apportion_review.shares.reservations import Reservation, reserved_divisions
+from apportion_review.shares.guaranteed_shares import Reservation, reserved_divisions
 from apportion_review.shares.share_engine import CAN_USE, ShareEngine
 from apportion_review.shares.snapshot_gpus import snapshot_gpus
 from apportion_runtime.kube_queue.tree import Tree, read_tree

@@ -1,8 +1,9 @@
-"""A share proof of a report, verified: each step from the one before by the engine's rule, claims by the policy.
+"""Verification of a report's share proof: each step follows from the previous one, and the policy declares the amounts.
 
-It is independent of what divides: the rules are those of `kai_rules`, `koordinator_rules`, `kueue_rules` and
-`reservation_rules`, written from the engines' sources, and nothing of `apportion_runtime` is imported. Shares of one policy need the same policy to be checked: a proof
-with a limit that the policy does not declare is refused.
+It does not depend on the code that divides: the rules are those of `kai_verifier`, `koordinator_verifier`,
+`kueue_verifier` and `guarantee_verifier`, written from the engines' sources, and nothing of `apportion_runtime` is
+imported. The shares of a policy are verified against the same policy: a proof with a limit that the policy does not
+declare is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
-from apportion_review.shares import kai_rules, koordinator_rules, kueue_rules, reservation_rules
+from apportion_review.shares import guarantee_verifier, kai_verifier, koordinator_verifier, kueue_verifier
 from apportion_review.shares.division_document import MalformedProofError, division_of
 from apportion_review.shares.division_records import Claim, ClaimInputs, Division, DivisionInputs, Number, Setting
 from apportion_review.shares.records import Demand
@@ -21,19 +22,19 @@ ProofKey = tuple[str, str, str]
 """Side, demand and resource of a proof."""
 
 _RULES: Mapping[str, Check] = {
-    "ack": reservation_rules.check_reservation,
-    "kai": kai_rules.check_kai,
-    "koordinator": koordinator_rules.check_koordinator,
-    "kueue": kueue_rules.check_kueue,
-    "volcano": reservation_rules.check_reservation,
-    "yunikorn": reservation_rules.check_reservation,
+    "ack": guarantee_verifier.check_reservation,
+    "kai": kai_verifier.check_kai,
+    "koordinator": koordinator_verifier.check_koordinator,
+    "kueue": kueue_verifier.check_kueue,
+    "volcano": guarantee_verifier.check_reservation,
+    "yunikorn": guarantee_verifier.check_reservation,
 }
 _DERIVED: Mapping[str, Callable[[DivisionInputs], Mapping[str, Mapping[str, Setting]]]] = {
-    "ack": reservation_rules.ack_numbers,
-    "koordinator": koordinator_rules.requests_of,
-    "kueue": kueue_rules.quotas_of,
-    "volcano": reservation_rules.volcano_numbers,
-    "yunikorn": reservation_rules.yunikorn_numbers,
+    "ack": guarantee_verifier.ack_numbers,
+    "koordinator": koordinator_verifier.requests_of,
+    "kueue": kueue_verifier.quotas_of,
+    "volcano": guarantee_verifier.volcano_numbers,
+    "yunikorn": guarantee_verifier.yunikorn_numbers,
 }
 """Numbers of each claim that follow from those of other claims."""
 

@@ -29,7 +29,7 @@ from apportion_review.shares.division_records import (
     DivisionInputs,
     parents_before_children,
 )
-from apportion_review.shares.reservations import Reservation, reserved_divisions
+from apportion_review.shares.guaranteed_shares import Reservation, reserved_divisions
 from apportion_review.shares.share_engine import CAN_USE, ShareEngine
 from apportion_review.shares.snapshot_gpus import snapshot_gpus
 from apportion_runtime.engines.volcano.amounts import UNBOUNDED

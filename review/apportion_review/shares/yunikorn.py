@@ -25,7 +25,7 @@ from apportion_review.fates.unmanaged import scheduler_of
 from apportion_review.fates.yunikorn import configured_partition, namespace_annotations, queue_path
 from apportion_review.shares.counted_resources import counted_resource
 from apportion_review.shares.division_records import THOUSANDTHS, ClaimInputs, Division, DivisionInputs
-from apportion_review.shares.reservations import Reservation, reserved_divisions
+from apportion_review.shares.guaranteed_shares import Reservation, reserved_divisions
 from apportion_review.shares.share_engine import CAN_USE, ShareEngine
 from apportion_review.shares.snapshot_gpus import snapshot_gpus
 

@@ -58,7 +58,7 @@ class Shares:
         # The amounts of the last recount, and the inputs of each division: fair shares change only with them.
         self._counted: dict[str, tuple[Sequence[float], list[tuple[Fraction, ...]]]] | None = None
         self._divided: dict[tuple[str | None, int], list[float]] = {}
-        # The number of divisions: fair shares change only then.
+        # The number of calls of `divide`: fair shares change only then.
         self.epoch = 0
         # The capacity that was divided last.
         self._divided_total: tuple[Quantities, float] | None = None

@@ -31,7 +31,7 @@ from apportion_runtime.snapshots.kubernetes.pods import PodReader
 from apportion_runtime.snapshots.kubernetes.queues import read_queues
 from apportion_runtime.snapshots.kubernetes.reader import rooted
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms
-from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
+from apportion_runtime.snapshots.kubernetes.volume_sources import ExistingVolumes
 
 NODE = "Node"
 _FOLLOWED = frozenset((POD, POD_GROUP, NODE))

@@ -37,8 +37,8 @@ from apportion_runtime.kube.gpu_reservation import (
     reservation_pod,
     waiting_reason,
 )
+from apportion_runtime.kube.gpu_reservation_check import ReservationCheck
 from apportion_runtime.kube.gpu_sharing import Share, device_name
-from apportion_runtime.kube.reservation_check import ReservationCheck
 from apportion_runtime.kube.resources import POD
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 

@@ -11,7 +11,7 @@ import yaml
 
 from apportion_compiler.engines.volcano.rules import RULES
 from apportion_compiler.engines.volcano.rules.hierarchy import refused_deletion
-from apportion_compiler.engines.volcano.rules.tree import queue_tree
+from apportion_compiler.engines.volcano.rules.queue_tree import queue_tree
 
 CONFIGURATION = {
     "actions": "enqueue, allocate, reclaim",

@@ -19,7 +19,7 @@ from apportion_api.objects import read_all
 from apportion_api.volcano.objects import Queue as VolcanoQueue
 from apportion_compiler.engines.volcano.emit import emit, refusals
 from apportion_compiler.engines.volcano.reader import READER
-from apportion_compiler.engines.volcano.rules.tree import capability, deserved, guarantee
+from apportion_compiler.engines.volcano.rules.queue_tree import capability, deserved, guarantee
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower

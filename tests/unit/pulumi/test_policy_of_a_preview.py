@@ -7,8 +7,8 @@ from pathlib import Path
 
 from apportion_compiler.emit.pulumi.environment_variables import POLICY
 from apportion_compiler.emit.pulumi.settings import read_settings
+from apportion_compiler.emit.pulumi.stack_config import Values
 from apportion_compiler.emit.pulumi.stack_targets import rooted
-from apportion_compiler.emit.pulumi.values import Values
 
 
 def test_only_the_policy_is_read_from_another_root() -> None:

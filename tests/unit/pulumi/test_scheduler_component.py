@@ -13,12 +13,12 @@ import pytest
 pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
 
 from apportion_compiler.emit.pulumi.settings import SettingsError, StackSettings, read_settings  # noqa: E402
+from apportion_compiler.emit.pulumi.stack_config import Values  # noqa: E402
 from apportion_compiler.emit.pulumi.stack_targets import (  # noqa: E402
     compile_stack,
     packaged_schedulers,
     unserved_sharing,
 )
-from apportion_compiler.emit.pulumi.values import Values  # noqa: E402
 from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects  # noqa: E402
 
 from .stack_runs import DAY, policy_in, run_stack  # noqa: E402

@@ -27,8 +27,8 @@ from apportion_compiler.emit.pulumi.environment_variables import FORMER
 from apportion_compiler.emit.pulumi.object_checks import POLICIES, PolicyEvaluator
 from apportion_compiler.emit.pulumi.resource_options import plain
 from apportion_compiler.emit.pulumi.settings import StackSettings, read_settings
+from apportion_compiler.emit.pulumi.stack_config import Values
 from apportion_compiler.emit.pulumi.stack_targets import compile_read, read_policy, rooted
-from apportion_compiler.emit.pulumi.values import Values
 from apportion_compiler.plain_objects import Manifest, described, mapping
 
 NAME = "apportion"

@@ -21,6 +21,7 @@ from apportion_api.counted_nouns import agreeing, counted
 from apportion_compiler.compile import Compilation
 from apportion_compiler.emit.output_folder import open_output
 from apportion_compiler.emit.pulumi import applied_objects as applied
+from apportion_compiler.emit.pulumi.component_tree import RegistrationOptions, register_target
 from apportion_compiler.emit.pulumi.environment_variables import FORMER, STAGED, UPSERT
 from apportion_compiler.emit.pulumi.guard import Guard
 from apportion_compiler.emit.pulumi.node_pools import register_node_pools
@@ -40,7 +41,6 @@ from apportion_compiler.emit.pulumi.stack_targets import (
     rooted,
     unserved_sharing,
 )
-from apportion_compiler.emit.pulumi.tree import RegistrationOptions, register_target
 from apportion_compiler.emit.pulumi.unapplied_settings import unapplied
 from apportion_compiler.emit.pulumi.update_plan import NextUpdate, next_update, several_updates
 from apportion_compiler.emit.rendered_trees import rendered_trees, write_trees

@@ -1,4 +1,4 @@
-"""The loop over pending jobs that reclaim, preempt and consolidation share.
+"""The loop over pending jobs that reclaim, preempt and consolidation share, and the order of their victims.
 
 Source: pkg/scheduler/actions/reclaim, preempt, consolidation.
 """

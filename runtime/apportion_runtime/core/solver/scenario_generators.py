@@ -14,8 +14,8 @@ from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.running_totals import added
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.solver.filters import Filter, filters_for
 from apportion_runtime.core.solver.scenario import Scenario
+from apportion_runtime.core.solver.scenario_filters import Filter, filters_for
 from apportion_runtime.core.task import NO_NODE, Task
 
 

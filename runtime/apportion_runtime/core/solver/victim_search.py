@@ -14,8 +14,8 @@ import numpy as np
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.solver.filters import filters_for
 from apportion_runtime.core.solver.scenario import Scenario
+from apportion_runtime.core.solver.scenario_filters import filters_for
 from apportion_runtime.core.solver.scenario_generators import GENERATORS, ScenarioInput, passes
 from apportion_runtime.core.solver.scenario_simulation import evictions_alone, simulate
 from apportion_runtime.core.solver.search_state import Batches, SearchState, Solution, VictimSearch

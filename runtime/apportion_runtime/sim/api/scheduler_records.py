@@ -23,7 +23,7 @@ from apportion_runtime.snapshots.kubernetes.pods import PodReader
 from apportion_runtime.snapshots.kubernetes.queues import read_queues
 from apportion_runtime.snapshots.kubernetes.reader import rooted
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms
-from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
+from apportion_runtime.snapshots.kubernetes.volume_sources import ExistingVolumes
 from apportion_runtime.snapshots.quantities import parse_time
 
 Manifest = Mapping[str, Any]

@@ -30,7 +30,7 @@ from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.kubernetes.requests import APP, INIT, SIDECAR, Requirements, pod_requirements
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms, required_nodes, tolerations
 from apportion_runtime.snapshots.kubernetes.times import created, moment
-from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
+from apportion_runtime.snapshots.kubernetes.volume_sources import ExistingVolumes
 
 _FAILED = "Failed"
 _MOST_KEPT = 10_000

@@ -26,7 +26,7 @@ from apportion_runtime.snapshots.kubernetes.queues import read_queues
 from apportion_runtime.snapshots.kubernetes.read_objects import ReadObjects
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms
 from apportion_runtime.snapshots.kubernetes.times import newest
-from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
+from apportion_runtime.snapshots.kubernetes.volume_sources import ExistingVolumes
 
 PlaceOf = Callable[[str, str], ObjectLocation | None]
 """The location of a record's object, by kind (`Pod`, `Queue`, …) and id."""

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from apportion_compiler.engine_rules.verdict import EngineRules, Manifest, Verdict
 from apportion_compiler.engines.kai.rules.classes import class_verdicts
 from apportion_compiler.engines.kai.rules.pod_groups import pod_group_verdicts
+from apportion_compiler.engines.kai.rules.queue_tree import tree_verdicts
 from apportion_compiler.engines.kai.rules.queues import queue_verdicts
 from apportion_compiler.engines.kai.rules.shards import shard_verdicts
 from apportion_compiler.engines.kai.rules.topologies import topology_verdicts
-from apportion_compiler.engines.kai.rules.tree import tree_verdicts
 
 
 def check(manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()) -> Iterator[Verdict]:

@@ -17,8 +17,8 @@ from apportion_compiler.engines.volcano.rules.groups import group_verdicts
 from apportion_compiler.engines.volcano.rules.hierarchy import hierarchy_verdicts
 from apportion_compiler.engines.volcano.rules.hyper_nodes import hyper_node_verdicts
 from apportion_compiler.engines.volcano.rules.jobs import job_verdicts
+from apportion_compiler.engines.volcano.rules.queue_tree import queue_tree
 from apportion_compiler.engines.volcano.rules.queues import queue_verdicts
-from apportion_compiler.engines.volcano.rules.tree import queue_tree
 from apportion_compiler.plain_objects import group_of
 
 

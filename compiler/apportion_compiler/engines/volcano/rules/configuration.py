@@ -17,8 +17,8 @@ from apportion_api.volcano.names import HIERARCHY_ANNOTATION
 from apportion_api.volcano.objects import Queue
 from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engines.volcano.rules.queue_tree import QueueTree, is_below_queue
 from apportion_compiler.engines.volcano.rules.queues import ignored
-from apportion_compiler.engines.volcano.rules.tree import QueueTree, is_below_queue
 from apportion_compiler.plain_objects import labels_of, text
 
 _ACTIONS = frozenset({"enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim"})

@@ -11,8 +11,8 @@ from apportion_api.objects import read, read_all
 from apportion_api.volcano.names import ROOT_QUEUE
 from apportion_api.volcano.objects import PodGroup
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
+from apportion_compiler.engines.volcano.rules.queue_tree import QueueTree
 from apportion_compiler.engines.volcano.rules.queues import rejected
-from apportion_compiler.engines.volcano.rules.tree import QueueTree
 from apportion_compiler.plain_objects import mapping
 
 _MODES = ("hard", "soft")

@@ -15,8 +15,7 @@ from apportion_api.volcano.objects import Queue
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engines.volcano.emit.bounds import MAX_DEPTH
 from apportion_compiler.engines.volcano.emit.resource_lists import Counts, short_of, total
-from apportion_compiler.engines.volcano.rules.queues import LISTS, rejected, resource_list, same_amounts
-from apportion_compiler.engines.volcano.rules.tree import (
+from apportion_compiler.engines.volcano.rules.queue_tree import (
     QueueTree,
     capability,
     deserved,
@@ -24,6 +23,7 @@ from apportion_compiler.engines.volcano.rules.tree import (
     has_pods,
     is_below_queue,
 )
+from apportion_compiler.engines.volcano.rules.queues import LISTS, rejected, resource_list, same_amounts
 from apportion_policy.quantity import cpu_text, memory_text
 from apportion_policy.resources import CPU, MEMORY
 

@@ -12,8 +12,8 @@ from graphlib import CycleError, TopologicalSorter
 from apportion_api.volcano.names import BATCH_GROUP, ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.volcano.rules.groups import network_topology, open_queue
+from apportion_compiler.engines.volcano.rules.queue_tree import QueueTree
 from apportion_compiler.engines.volcano.rules.queues import rejected
-from apportion_compiler.engines.volcano.rules.tree import QueueTree
 from apportion_compiler.kubernetes_names import is_label_value
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, of_kind, text
 

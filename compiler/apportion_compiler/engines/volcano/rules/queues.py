@@ -15,7 +15,7 @@ from apportion_api.volcano.names import HIERARCHY_ANNOTATION, HIERARCHY_WEIGHTS_
 from apportion_api.volcano.objects import Queue
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engines.volcano.emit.resource_lists import is_counted, is_extended
-from apportion_compiler.engines.volcano.rules.tree import QueueTree
+from apportion_compiler.engines.volcano.rules.queue_tree import QueueTree
 from apportion_compiler.kubernetes_names import is_subdomain
 from apportion_compiler.plain_objects import integer, mapping, name_of
 from apportion_policy.errors import QuantityError
