@@ -77,10 +77,7 @@ def pod_facts(
         may_preempt=may_preempt,
         spreads=tuple(spread_of(each, record.labels) for each in spec.get("topologySpreadConstraints") or ()),
         preferred_nodes=preferred_nodes((affinity.get("nodeAffinity") or {}).get(_PREFERRED)),
-        preferred_pods=(
-            *_preferred_pods((affinity.get("podAffinity") or {}).get(_PREFERRED), 1),
-            *_preferred_pods((affinity.get("podAntiAffinity") or {}).get(_PREFERRED), -1),
-        ),
+        preferred_pods=tuple((each.weight, each.term) for each in record.pod_preferences),
         owner=owner,
         gpus=float(sum(request.get(name, 0) for name in GPUS)),
     )
@@ -115,18 +112,3 @@ def preferred_nodes(written: Sequence[Mapping[str, Any]] | None) -> tuple[tuple[
         )
         for each in written or ()
     )
-
-
-def _preferred_pods(written: Sequence[Mapping[str, Any]] | None, sign: int) -> tuple[tuple[int, PodTerm], ...]:
-    found: list[tuple[int, PodTerm]] = []
-    for each in written or ():
-        term = each.get("podAffinityTerm") or {}
-        namespaces = term.get("namespaceSelector")
-        chosen = PodTerm(
-            str(term.get("topologyKey") or ""),
-            label_selector(term.get("labelSelector")),
-            tuple(term.get("namespaces") or ()),
-            None if namespaces is None else label_selector(namespaces),
-        )
-        found.append((sign * int(each.get("weight") or 0), chosen))
-    return tuple(found)

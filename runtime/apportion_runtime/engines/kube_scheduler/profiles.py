@@ -62,6 +62,8 @@ class Profile:
         spread: The default constraints; None uses the system defaults.
         added_terms: The required added affinity.
         added_preferences: The preferred added affinity.
+        hard_affinity_weight: The weight of the required affinity of other pods in InterPodAffinity.
+        ignores_preferences: Whether the preferred terms of other pods count only if the pod has some of its own.
     """
 
     name: str = DEFAULT
@@ -76,6 +78,8 @@ class Profile:
     is_system_spread: bool = True
     added_terms: tuple[NodeTerm, ...] | None = None
     added_preferences: tuple[tuple[int, NodeTerm], ...] = ()
+    hard_affinity_weight: int = 1
+    ignores_preferences: bool = False
 
 
 def known_profiles(objects: Iterable[Manifest]) -> dict[str, Profile]:
@@ -160,6 +164,12 @@ def _with_arguments(profile: Profile, name: str, args: Mapping[str, Any]) -> Pro
                 profile,
                 added_terms=node_terms(added.get("requiredDuringSchedulingIgnoredDuringExecution")),
                 added_preferences=preferred_nodes(added.get("preferredDuringSchedulingIgnoredDuringExecution")),
+            )
+        case "InterPodAffinity":
+            return replace(
+                profile,
+                hard_affinity_weight=int(args.get("hardPodAffinityWeight", 1)),
+                ignores_preferences=bool(args.get("ignorePreferredTermsOfExistingPods")),
             )
         case _:
             return profile

@@ -8,6 +8,7 @@ from __future__ import annotations
 from apportion_runtime.admission.expansion.expansion import defaulted
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
+from apportion_runtime.sim.api.label_keys import with_label_keys
 from apportion_runtime.sim.api.limit_ranges import check_limits, with_defaults
 from apportion_runtime.sim.api.priority_classes import with_priority
 from apportion_runtime.sim.api.resource_quotas import Quotas
@@ -44,7 +45,7 @@ class Admission:
     def _pod(self, made: Manifest) -> Manifest:
         ranges = self._ranges.get(namespace_of(made), ())
         made = with_defaults({**made, "spec": defaulted(made["spec"])}, ranges)
-        made = with_priority(made, self._cluster_state.store)
+        made = with_label_keys(with_priority(made, self._cluster_state.store))
         check_limits(made, ranges)
         pod_requests(made["spec"])
         self.quotas.charge(made)

@@ -8,6 +8,7 @@ import pytest
 
 from apportion_runtime.engines.native.model import MODEL as NATIVE
 from apportion_runtime.sim.api.clock import Clock
+from apportion_runtime.sim.api.label_keys import with_label_keys
 from apportion_runtime.sim.api.limit_ranges import check_limits, with_defaults
 from apportion_runtime.sim.api.object_store import ObjectStore
 from apportion_runtime.sim.api.priority_classes import with_priority
@@ -236,3 +237,26 @@ def test_run_ends_when_only_denied_retries_remain(others: int) -> None:
     outcomes = {workload.name: workload.outcome for workload in history.workloads}
     assert outcomes == {**{f"s{n}": "succeeded" for n in range(others)}, "big": ""}
     assert "exceeded quota: ai-quota" in history.workloads[others].why_waiting
+
+
+def test_label_keys_are_merged_into_the_selectors_of_affinity_terms() -> None:
+    selector = {"matchLabels": {"app": "web"}}
+    term = {"labelSelector": selector, "matchLabelKeys": ["version", "absent"], "mismatchLabelKeys": ["tier"]}
+    required, preferred = (f"{when}DuringSchedulingIgnoredDuringExecution" for when in ("required", "preferred"))
+    affinity = {
+        "podAffinity": {required: [term, {"matchLabelKeys": ["version"]}]},
+        "podAntiAffinity": {preferred: [{"weight": 1, "podAffinityTerm": term}]},
+    }
+    made = pod(affinity=affinity)
+    assert with_label_keys(made) is made
+    made["metadata"]["labels"] = {"version": "2", "tier": "front"}
+    merged = with_label_keys(made)["spec"]["affinity"]
+    added = [
+        {"key": "version", "operator": "In", "values": ["2"]},
+        {"key": "tier", "operator": "NotIn", "values": ["front"]},
+    ]
+    expected = {**term, "labelSelector": {**selector, "matchExpressions": added}}
+    # A term without a selector selects nothing.
+    assert merged["podAffinity"][required] == [expected, {"matchLabelKeys": ["version"]}]
+    assert merged["podAntiAffinity"][preferred] == [{"weight": 1, "podAffinityTerm": expected}]
+    assert selector == {"matchLabels": {"app": "web"}}
