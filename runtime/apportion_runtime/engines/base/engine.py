@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from apportion_runtime.admission.expansion import is_observed
-from apportion_runtime.admission.objects import kind_of, labels_of
+from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of
 from apportion_runtime.core.snapshot import Expression, Pod
 from apportion_runtime.engines.base.gangs import Gangs
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts, pod_facts
@@ -59,12 +59,19 @@ class Pods:
         return record
 
     def _owner(self, made: Manifest) -> tuple[Expression, ...] | None:
-        """Return the selector of a pod's ReplicaSet or StatefulSet, used by the default spread."""
+        """Return the selectors of a pod's Services, ReplicaSet and StatefulSet, used by the default spread; None if empty."""
+        store, namespace, labels = self._cluster_state.store, made["metadata"]["namespace"], labels_of(made)
+        found: dict[Expression, None] = {}
+        for service in store.list("Service"):
+            selector = service["spec"].get("selector") or {}
+            if namespace_of(service) == namespace and selector.items() <= labels.items():
+                found.update(dict.fromkeys(Expression(key, "In", (value,)) for key, value in selector.items()))
         for reference in made["metadata"].get("ownerReferences") or ():
-            owner = self._cluster_state.store.get(reference["kind"], made["metadata"]["namespace"], reference["name"])
+            owner = store.get(reference["kind"], namespace, reference["name"])
             if owner is not None and kind_of(owner) in _SPREAD_BY_DEFAULT:
-                return label_selector(owner["spec"].get("selector") or {"matchLabels": dict(labels_of(made))})
-        return None
+                of_owner = label_selector(owner["spec"].get("selector") or {"matchLabels": dict(labels)})
+                found.update(dict.fromkeys(of_owner or ()))
+        return tuple(found) or None
 
     def facts_of(self, record: Pod) -> PodFacts:
         """Return the facts of a new pod."""

@@ -8,7 +8,7 @@ Source: pkg/scheduler/plugins/elasticquota/preempt.go (SelectVictimsOnNode, canP
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from apportion_api.koordinator.names import DEFAULT_QUOTA
@@ -17,7 +17,7 @@ from apportion_runtime.engines.kube_scheduler.disruption_budgets import Disrupti
 from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
-from apportion_runtime.engines.kube_scheduler.preemption import Candidate, Started, cheapest, importance
+from apportion_runtime.engines.kube_scheduler.preemption import Candidate, Started, by_importance, cheapest
 from apportion_runtime.engines.kube_scheduler.profiles import Profile
 from apportion_runtime.snapshots.pod_requests import Amounts
 
@@ -32,7 +32,6 @@ class Preemptor:
         nodes: All nodes.
         accounts: The quotas.
         started: The start time of a pod by uid: of pods with equal priority, the later one is evicted.
-        now: The current time, which is the start time of pods that have not started.
         budgets: Disruption budgets, which victims should not exceed.
         spares_default_quota: Whether pods of the default quota are never victims.
     """
@@ -42,7 +41,6 @@ class Preemptor:
     nodes: Nodes
     accounts: QuotaAccounts
     started: Started
-    now: float
     budgets: Sequence[DisruptionBudget] = ()
     spares_default_quota: bool = True
 
@@ -77,7 +75,7 @@ class Preemptor:
             _UnusableNodeError: If the engine's search fails: without any victim, or if it removes one twice.
         """
         before = list(node.pods.values())
-        potential = self._by_importance(filter(self.may_evict, before))
+        potential = by_importance(filter(self.may_evict, before), self.started)
         if not potential:
             return None
         spared = violating(potential, self.budgets)
@@ -132,17 +130,6 @@ class Preemptor:
     def _exceeds(self, used: Amounts, limit: Amounts) -> bool:
         request = self.accounts[self.pod.uid].request
         return bool(exceeded({name: amount + used.get(name, 0) for name, amount in request.items()}, limit))
-
-    def _by_importance(self, pods: Iterable[PodFacts]) -> list[PodFacts]:
-        """Return pods of a node, the most important first.
-
-        For each pod that has not started, util.MoreImportantPod reads the clock anew, so that the sort reverses them.
-        """
-        started: list[PodFacts] = []
-        others: list[PodFacts] = []
-        for pod in pods:
-            (started if self.started(pod.uid) < self.now else others).append(pod)
-        return sorted([*started, *reversed(others)], key=lambda pod: importance(pod, self.started))
 
 
 class _UnusableNodeError(Exception):

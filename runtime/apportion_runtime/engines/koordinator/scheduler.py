@@ -238,7 +238,6 @@ class KoordScheduler(KubeScheduler):
             self.nodes,
             self._accounts,
             self._started,
-            cluster_state.now,
             self._budgets,
             self._configuration.spares_default_quota,
         )

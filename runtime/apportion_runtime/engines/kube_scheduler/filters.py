@@ -8,6 +8,8 @@ noderesources/fit.go, podtopologyspread, interpodaffinity.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from apportion_runtime.core.plugins.pod_affinity import affinity_state
 from apportion_runtime.core.plugins.predicates import matches_terms, selected, tolerated
 from apportion_runtime.core.snapshot import Node, Taint
@@ -31,13 +33,29 @@ _NOT_READY_TAINT = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
 
 
 class Filters:
-    """The filters prepared for one pod; valid until pods change."""
+    """The filters prepared for one pod; valid until pods change.
 
-    def __init__(self, pod: PodFacts, profile: Profile, nodes: Nodes) -> None:
+    Args:
+        pod: The pod.
+        profile: Its profile.
+        nodes: All nodes.
+        skips_company: Whether InterPodAffinity is skipped.
+        uncounted: A node, and pods that PodTopologySpread subtracts there.
+    """
+
+    def __init__(
+        self,
+        pod: PodFacts,
+        profile: Profile,
+        nodes: Nodes,
+        *,
+        skips_company: bool = False,
+        uncounted: tuple[str, Sequence[PodFacts]] = ("", ()),
+    ) -> None:
         self._pod = pod
         self._profile = profile
         self._on = profile.filters
-        self._spread = HardSpread(pod, profile, nodes.all) if "PodTopologySpread" in self._on else None
+        self._spread = HardSpread(pod, profile, nodes, uncounted) if "PodTopologySpread" in self._on else None
         self._company = None
         record = pod.record
         self._fixed = nodes.fixed(
@@ -51,11 +69,12 @@ class Filters:
             pod.spreads or pod.owner or record.affinity or record.anti_affinity or nodes.has_anti_affinity
         )
         """Whether the result is independent of other pods, unless one of them has anti-affinity."""
-        if "InterPodAffinity" in self._on and (
-            pod.record.affinity or pod.record.anti_affinity or nodes.has_anti_affinity
-        ):
+        has_terms = bool(record.affinity or record.anti_affinity)
+        if "InterPodAffinity" in self._on and not skips_company and (has_terms or nodes.has_anti_affinity):
             by_uid = {uid: other.record for state in nodes.all for uid, other in state.pods.items()}
-            self._company = affinity_state(pod.record, nodes, by_uid)
+            self._company = affinity_state(record, nodes, by_uid)
+        self.skips_company = not has_terms and not (self._company and self._company.existing_anti_affinity_domains)
+        """Whether PreFilter of InterPodAffinity skips the plugin, also for pods that are added or removed afterwards."""
 
     def filter_status(self, node: NodeState) -> FilterStatus | None:
         """Return why a node does not fit the pod, from the first failing filter; None if it fits."""

@@ -257,11 +257,17 @@ class Nodes:
             known = self._read[record.name] = written, read, shape
         _, allocatable, shape = known
         state = NodeState(record, allocatable, self._counts, changes=self.changes, row=row, shape=shape)
-        for uid in here:
+        # The deletion of a pod updates it, and kube-scheduler moves an updated pod behind the others of its node.
+        for uid in sorted(here, key=self.is_terminating):
             pod = self._pod(uid)
             if pod is not None:
                 state.add(pod)
         return state
+
+    def is_terminating(self, uid: str) -> bool:
+        """Return whether a pod is being deleted."""
+        pod = self._cluster_state.pods.get(uid)
+        return pod is not None and bool(pod.leaving)
 
     def get(self, name: str) -> NodeState | None:
         """Return a node by name."""

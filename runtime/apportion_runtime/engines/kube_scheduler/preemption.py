@@ -8,7 +8,8 @@ framework/preemption/preemption.go (pickOneNodeForPreemption) at v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_runtime.engines.kube_scheduler.disruption_budgets import DisruptionBudget, violating
@@ -21,7 +22,7 @@ from apportion_runtime.snapshots.pod_requests import PODS
 _OFFSET = 2**31
 _LEAST_CANDIDATES, _PERCENT = 100, 10
 Started = Callable[[str], float]
-"""Returns the start time of a pod by uid, in seconds since 1970."""
+"""Returns the start time of a pod by uid, in seconds since 1970; infinite if it has not started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ def best_candidate(
     possible: Sequence[NodeState],
     *,
     started: Started,
+    guests: Mapping[str, Sequence[PodFacts]],
     budgets: Sequence[DisruptionBudget] = (),
 ) -> Candidate | None:
     """Return the node with the least important victims for a pod; None if preemption does not help.
@@ -50,6 +52,7 @@ def best_candidate(
         nodes: All nodes.
         possible: The nodes where an eviction may help.
         started: Breaks ties of priority: the pod that has run longer is kept.
+        guests: The pods of at least the same priority that are nominated to each node.
         budgets: Disruption budgets, which victims should not exceed.
     """
     most = max(_LEAST_CANDIDATES, len(nodes.all) * _PERCENT // 100)
@@ -58,16 +61,11 @@ def best_candidate(
     filters = Filters(pod, profile, nodes)
     counts_only = filters.is_lasting and not pod.record.host_ports
     for node in possible:
-        lower = sorted(
-            (other for other in node.pods.values() if other.priority < pod.priority),
-            key=lambda o: importance(o, started),
-        )
+        lower = by_importance((other for other in node.pods.values() if other.priority < pod.priority), started)
         spared = violating(lower, budgets)
         order = [*(o for o in lower if o.uid in spared), *(o for o in lower if o.uid not in spared)]
-        if counts_only:
-            found = _victims_by_resources(pod, filters, node, order)
-        else:
-            found = _victims(pod, profile, nodes, node, order)
+        room = _Room(pod, profile, nodes, node, guests.get(node.name, ()), skips_company=filters.skips_company)
+        found = room.victims_by_resources(filters, order) if counts_only else room.victims(order)
         victims = sorted(found, key=lambda o: importance(o, started))
         if victims:
             candidates.append(Candidate(node, tuple(victims), sum(victim.uid in spared for victim in victims)))
@@ -80,6 +78,18 @@ def best_candidate(
 def cheapest(candidates: Sequence[Candidate], started: Started) -> Candidate | None:
     """Return the candidate with the least important victims, ties by order; None if there is none."""
     return min(candidates, key=lambda candidate: _cost(candidate, started), default=None)
+
+
+def by_importance(pods: Iterable[PodFacts], started: Started) -> list[PodFacts]:
+    """Return pods of a node, the most important first.
+
+    For each pod that has not started, util.MoreImportantPod reads the clock anew, so that the sort reverses them.
+    """
+    known: list[PodFacts] = []
+    others: list[PodFacts] = []
+    for pod in pods:
+        (known if started(pod.uid) < math.inf else others).append(pod)
+    return sorted([*known, *reversed(others)], key=lambda pod: importance(pod, started))
 
 
 def importance(pod: PodFacts, started: Started) -> tuple[int, float]:
@@ -99,67 +109,119 @@ def _cost(candidate: Candidate, started: Started) -> tuple[float, ...]:
     )
 
 
-def _victims(
-    pod: PodFacts, profile: Profile, nodes: Nodes, node: NodeState, lower: Sequence[PodFacts]
-) -> tuple[PodFacts, ...]:
-    """Return the smallest set of victims that makes a node fit; `lower` lists the pods to keep first."""
-    if not lower:
-        return ()
-    if "NodeResourcesFit" in profile.filters and not _enough(pod, node, lower):
-        return ()
-    for other in lower:
-        node.remove(other)
-    victims: list[PodFacts] = []
-    try:
-        filters = Filters(pod, profile, nodes)
-        if filters.filter_status(node) is not None:
-            return ()
-        for other in lower:
-            node.add(other)
-            if not filters.is_lasting or other.record.anti_affinity:
-                filters = Filters(pod, profile, nodes)
-            if filters.filter_status(node) is not None:
-                node.remove(other)
-                victims.append(other)
-        return tuple(victims)
-    finally:
-        for other in lower:
-            if other.uid not in node.pods:
-                node.add(other)
+class _Room:
+    """A node on which a search evicts pods for another one.
 
-
-def _victims_by_resources(
-    pod: PodFacts, filters: Filters, node: NodeState, lower: Sequence[PodFacts]
-) -> Sequence[PodFacts]:
-    """Return the same if only the sums of requests matter, without removing pods from the node.
-
-    The pods are in the same order as after removing and adding them, which decides between equal pods later.
+    Args:
+        pod: The other pod.
+        profile: Its profile.
+        nodes: All nodes.
+        node: The node.
+        guests: The pods of at least the same priority that are nominated to the node.
+        skips_company: Whether InterPodAffinity is skipped.
     """
-    if not lower or (filters.checks_resources and not _enough(pod, node, lower)):
-        return ()
-    kept: list[PodFacts] = []
-    victims: list[PodFacts] = []
-    if filters.checks_resources and filters.fixed_status(node) is None:
-        asked = [(name, value) for name, value in pod.request.items() if value > 0]
-        room = {name: node.free(name) - value + sum(o.request.get(name, 0) for o in lower) for name, value in asked}
-        n_pods = node.allocatable.get(PODS, 0) - 1 - len(node.pods) + len(lower)
-        # Without room for one more pod, no eviction helps.
-        for other in lower if n_pods >= 0 else ():
-            if n_pods and all(left >= other.request.get(name, 0) for name, left in room.items()):
-                kept.append(other)
-                n_pods -= 1
+
+    def __init__(
+        self,
+        pod: PodFacts,
+        profile: Profile,
+        nodes: Nodes,
+        node: NodeState,
+        guests: Sequence[PodFacts],
+        *,
+        skips_company: bool,
+    ) -> None:
+        self._pod, self._profile, self._nodes, self._node, self._guests = pod, profile, nodes, node, guests
+        self._skips_company = skips_company
+        self._uncounted: dict[str, PodFacts] = {}
+        """Terminating pods that are removed: PodTopologySpread did not count them before, and subtracts them."""
+
+    def victims(self, lower: Sequence[PodFacts]) -> Sequence[PodFacts]:
+        """Return the smallest set of victims that makes the node fit; `lower` lists the pods to keep first."""
+        node = self._node
+        if not lower or ("NodeResourcesFit" in self._profile.filters and not self._enough(lower)):
+            return ()
+        before = list(node.pods.values())
+        victims: list[PodFacts] = []
+        for other in lower:
+            self._remove(other)
+        try:
+            if not self._fits():
+                return ()
+            for other in lower:
+                self._add(other)
+                if not self._fits():
+                    self._remove(other)
+                    victims.append(other)
+            return victims
+        finally:
+            for other in lower:
+                if other.uid not in node.pods:
+                    node.add(other)
+            # The engine searches on a copy of the node, whose order decides between equal pods.
+            node.move_to_end(before)
+
+    def _add(self, other: PodFacts) -> None:
+        self._node.add(other)
+        self._uncounted.pop(other.uid, None)
+
+    def _remove(self, other: PodFacts) -> None:
+        self._node.remove(other)
+        if self._nodes.is_terminating(other.uid):
+            self._uncounted[other.uid] = other
+
+    def _fits(self) -> bool:
+        """Return whether the pod fits with the nominated pods, and without them, as it might need them."""
+        for guest in self._guests:
+            self._node.add(guest)
+        try:
+            fits = self._passes()
+        finally:
+            for guest in self._guests:
+                self._node.remove(guest)
+        if not self._guests or not (self._pod.record.affinity or self._pod.spreads):
+            return fits
+        return fits and self._passes()
+
+    def _passes(self) -> bool:
+        filters = Filters(
+            self._pod, self._profile, self._nodes,
+            skips_company=self._skips_company, uncounted=(self._node.name, tuple(self._uncounted.values())),
+        )  # fmt: skip
+        return filters.filter_status(self._node) is None
+
+    def victims_by_resources(self, filters: Filters, lower: Sequence[PodFacts]) -> Sequence[PodFacts]:
+        """Return the same if only the sums of requests matter, without removing pods from the node."""
+        node = self._node
+        if not lower or (filters.checks_resources and not self._enough(lower)):
+            return ()
+        victims: list[PodFacts] = []
+        if filters.checks_resources and filters.fixed_status(node) is None:
+            room = self._free()
+            for other in lower:
                 for name in room:
-                    room[name] -= other.request.get(name, 0)
-            else:
-                victims.append(other)
-    node.move_to_end([*kept, *victims] or lower)
-    return victims
+                    room[name] += other.request.get(name, 0)
+            n_pods = node.allocatable.get(PODS, 0) - 1 - len(node.pods) - len(self._guests) + len(lower)
+            # Without room for one more pod, no eviction helps.
+            for other in lower if n_pods >= 0 else ():
+                if n_pods and all(left >= other.request.get(name, 0) for name, left in room.items()):
+                    n_pods -= 1
+                    for name in room:
+                        room[name] -= other.request.get(name, 0)
+                else:
+                    victims.append(other)
+        return victims
 
+    def _free(self) -> dict[str, int]:
+        """Return what would be left of the pod's resources with it and the nominated pods."""
+        return {
+            name: self._node.free(name) - value - sum(guest.request.get(name, 0) for guest in self._guests)
+            for name, value in self._pod.request.items()
+            if value > 0
+        }
 
-def _enough(pod: PodFacts, node: NodeState, lower: Sequence[PodFacts]) -> bool:
-    """Return whether a node has enough resources for a pod without some other pods."""
-    return all(
-        value <= node.free(name) + sum(other.request.get(name, 0) for other in lower)
-        for name, value in pod.request.items()
-        if value > 0
-    )
+    def _enough(self, lower: Sequence[PodFacts]) -> bool:
+        """Return whether the node has enough resources for the pod without some other pods."""
+        return all(
+            left + sum(other.request.get(name, 0) for other in lower) >= 0 for name, left in self._free().items()
+        )

@@ -8,6 +8,7 @@ Source: pkg/scheduler/schedule_one.go, pkg/scheduler/framework/plugins/queuesort
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,8 +25,10 @@ from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.preemption import best_candidate
 from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT, Profile
 from apportion_runtime.engines.kube_scheduler.scores import scores
+from apportion_runtime.engines.kube_scheduler.topology_spread import spread_constraints
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.controllers.workloads import Workloads
+from apportion_runtime.sim.history import ENDED_BY_EVICTION
 from apportion_runtime.sim.kubelet.eviction import evict
 from apportion_runtime.snapshots.pod_requests import CPU
 from apportion_runtime.snapshots.quantities import parse_time
@@ -78,6 +81,11 @@ class KubeScheduler:
         self.nodes = Nodes(cluster_state, facts)
         self._rankings = NodeRankings(self.nodes)
 
+    @property
+    def nominated(self) -> Mapping[str, str]:
+        """The node to which each pod is nominated, by uid."""
+        return self._nominated
+
     def is_mine(self, pod: Pod) -> bool:
         """Return whether a pod uses one of the profiles."""
         return (pod.scheduler or DEFAULT) in self._profiles
@@ -109,7 +117,15 @@ class KubeScheduler:
                 elif pod.uid in self._nominated:
                     # Evictions for this pod may also make room for others.
                     unschedulable.clear()
+        if len(unplaced) < len(waiting) and any(self._may_follow(each.pod) for each in unplaced):
+            self._cluster_state.request_cycle()
         return unplaced
+
+    def _may_follow(self, pod: PodFacts) -> bool:
+        """Return whether pods that are placed may let a pod fit."""
+        if pod.record.affinity:
+            return True
+        return bool(spread_constraints(pod, self._profiles[pod.record.scheduler or DEFAULT], hard=True))
 
     def _update_nominations(self, waiting: Sequence[PodFacts]) -> None:
         """Forget the nominations of pods that are gone, and read those that pending pods had initially."""
@@ -224,25 +240,29 @@ class KubeScheduler:
         others: Sequence[tuple[NodeState, PodFacts]],
         statuses: dict[str, FilterStatus],
     ) -> set[str]:
-        """Return the nodes that no longer fit once their nominated pods are added."""
-        for node, other in others:
-            node.add(other)
-        try:
-            filters = Filters(pod, profile, self.nodes)
-            found: set[str] = set()
-            for node, _ in others:
-                filter_status = filters.filter_status(node)
-                if filter_status is not None:
-                    statuses[node.name] = filter_status
-                    found.add(node.name)
-            return found
-        finally:
-            for node, other in others:
-                node.remove(other)
+        """Return the nodes that no longer fit once their nominated pods are added to each."""
+        skips_company = Filters(pod, profile, self.nodes).skips_company
+        found: set[str] = set()
+        for name, guests in by_node(others).items():
+            node = self.nodes.get(name)
+            assert node is not None
+            for guest in guests:
+                node.add(guest)
+            try:
+                filter_status = Filters(pod, profile, self.nodes, skips_company=skips_company).filter_status(node)
+            finally:
+                for guest in guests:
+                    node.remove(guest)
+            if filter_status is not None:
+                statuses[name] = filter_status
+                found.add(name)
+        return found
 
     def bind(self, pod: PodFacts, node: NodeState) -> bool:
         """Bind a pod; return whether the cluster allowed it."""
-        self._nominated.pop(pod.uid, None)
+        nominated = self._nominated.pop(pod.uid, node.name)
+        if nominated != node.name:
+            self._cluster_state.request_cycle()
         cpu = float(pod.request.get(CPU, 0))
         if not self._workloads.kubelet.bind(pod.uid, node.name, cpu=cpu, gpus=pod.gpus):
             return False
@@ -274,28 +294,24 @@ class KubeScheduler:
         if nominated is not None:
             filter_status = statuses.get(nominated.name)
             if (filter_status is None or not filter_status.for_good) and any(
-                other.priority < pod.priority and cluster_state.pods[other.uid].leaving
+                other.priority < pod.priority and cluster_state.pods[other.uid].leaving == ENDED_BY_EVICTION
                 for other in nominated.pods.values()
             ):
                 return "not eligible due to a terminating pod on the nominated node."
         possible = [self.nodes.get(name) for name, filter_status in statuses.items() if not filter_status.for_good]
         nodes = sorted((node for node in possible if node is not None), key=lambda node: node.name)
-        reserved = self._promised(pod)
-        for node, guest in reserved:
-            node.add(guest)
-        try:
-            chosen = best_candidate(
-                pod,
-                profile,
-                self.nodes,
-                nodes,
-                started=self._started,
-                budgets=self._budgets,
-            )
-        finally:
-            for node, guest in reserved:
-                node.remove(guest)
+        chosen = best_candidate(
+            pod,
+            profile,
+            self.nodes,
+            nodes,
+            started=self._started,
+            guests=by_node(self._promised(pod)),
+            budgets=self._budgets,
+        )
         if chosen is None:
+            if self._nominated.pop(pod.uid, None) is not None:
+                cluster_state.request_cycle()
             return _no_victims(len(self.nodes.all), len(nodes))
         by = cluster_state.pods[pod.uid]
         for victim in chosen.victims:
@@ -305,6 +321,7 @@ class KubeScheduler:
                 message=f"Preempted by pod {by.uid} on node {chosen.node.name}",
                 because=f"lower priority than {by.name} ({victim.priority} < {pod.priority})",
             )  # fmt: skip
+        chosen.node.move_to_end(chosen.victims)
         for uid, name in list(self._nominated.items()):
             other = self._facts(uid)
             if name == chosen.node.name and other is not None and other.priority < pod.priority:
@@ -321,13 +338,21 @@ class KubeScheduler:
         assert made is not None
         started = (made.get("status") or {}).get("startTime")
         if started is None:
-            return self._cluster_state.now
+            return math.inf
         found = parse_time(started)
         if pod.runs:
             if len(self._starts) >= _MOST_STARTS:
                 self._starts.clear()
             self._starts[uid] = found
         return found
+
+
+def by_node(promised: Sequence[tuple[NodeState, PodFacts]]) -> dict[str, list[PodFacts]]:
+    """Return nominated pods by the name of their node."""
+    found: dict[str, list[PodFacts]] = {}
+    for node, pod in promised:
+        found.setdefault(node.name, []).append(pod)
+    return found
 
 
 def _no_victims(n_nodes: int, n_helpful: int) -> str:

@@ -20,7 +20,6 @@ from apportion_runtime.engines.kube_scheduler.topology_spread import spread_scor
 from apportion_runtime.snapshots.pod_requests import CPU, MEMORY, is_scalar
 
 _MOST = 100
-_HARD_AFFINITY_WEIGHT = 1
 _SHAPE_FACTOR = 10
 """Scores of RequestedToCapacityRatio shapes are from 0 to 10."""
 
@@ -43,9 +42,9 @@ def scores(pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes:
     if profile.weights.get("NodeAffinity") and (pod.preferred_nodes or profile.added_preferences):
         add("NodeAffinity", _normalized([_preferred(pod, profile, node) for node in fitting]))
     if profile.weights.get("PodTopologySpread"):
-        add("PodTopologySpread", spread_scores(pod, profile, fitting, nodes.all))
+        add("PodTopologySpread", spread_scores(pod, profile, fitting, nodes))
     if profile.weights.get("InterPodAffinity"):
-        add("InterPodAffinity", _company_scores(pod, fitting, nodes))
+        add("InterPodAffinity", _company_scores(pod, profile, fitting, nodes))
     return total
 
 
@@ -160,8 +159,10 @@ def _normalized(found: Sequence[int], *, reverse: bool = False) -> list[int]:
     return [_MOST - score for score in made] if reverse else made
 
 
-def _company_scores(pod: PodFacts, fitting: Sequence[NodeState], nodes: Nodes) -> list[int] | None:
+def _company_scores(pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes: Nodes) -> list[int] | None:
     if not pod.preferred_pods and not any(node.n_affinity for node in nodes.all):
+        return None
+    if profile.ignores_preferences and not pod.preferred_pods:
         return None
     by_value: dict[tuple[str, str], int] = {}
 
@@ -176,9 +177,9 @@ def _company_scores(pod: PodFacts, fitting: Sequence[NodeState], nodes: Nodes) -
             for weight, term in pod.preferred_pods:
                 if selects(term, pod.record, other.record):
                     count(term, weight, node)
-            for term in other.record.affinity:
+            for term in other.record.affinity if profile.hard_affinity_weight else ():
                 if selects(term, other.record, pod.record):
-                    count(term, _HARD_AFFINITY_WEIGHT, node)
+                    count(term, profile.hard_affinity_weight, node)
             for weight, term in other.preferred_pods:
                 if selects(term, other.record, pod.record):
                     count(term, weight, node)

@@ -6,13 +6,13 @@ Source: pkg/scheduler/framework/plugins/podtopologyspread (filtering.go, scoring
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_runtime.core.label_requirements import matches
 from apportion_runtime.core.plugins.predicates import selected, tolerated
 from apportion_runtime.core.snapshot import Expression
-from apportion_runtime.engines.kube_scheduler.nodes import NodeState
+from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts, Spread, spread_of
 from apportion_runtime.engines.kube_scheduler.profiles import Profile
 
@@ -39,15 +39,16 @@ def _chosen(spread: Spread, selector: tuple[Expression, ...]) -> Spread:
     )  # fmt: skip
 
 
-def _counts(pod: PodFacts, spread: Spread, node: NodeState) -> int:
+def _counts(pod: PodFacts, spread: Spread, node: NodeState, nodes: Nodes) -> int:
     """Return the number of pods of a node that a constraint selects, without terminating ones."""
-    if spread.selector is None:
+    if not spread.selector:
         return 0
-    namespace = pod.record.namespace
-    return sum(
-        other.record.namespace == namespace and all(matches(e, other.record.labels) for e in spread.selector)
-        for other in node.pods.values()
-    )
+    return sum(_selects(pod, spread, other) and not nodes.is_terminating(other.uid) for other in node.pods.values())
+
+
+def _selects(pod: PodFacts, spread: Spread, other: PodFacts) -> bool:
+    record = other.record
+    return record.namespace == pod.record.namespace and all(matches(e, record.labels) for e in spread.selector or ())
 
 
 def _takes_part(pod: PodFacts, spread: Spread, node: NodeState) -> bool:
@@ -59,18 +60,22 @@ def _takes_part(pod: PodFacts, spread: Spread, node: NodeState) -> bool:
 class HardSpread:
     """The precomputed state of a pod's hard constraints."""
 
-    def __init__(self, pod: PodFacts, profile: Profile, nodes: Iterable[NodeState]) -> None:
+    def __init__(
+        self, pod: PodFacts, profile: Profile, nodes: Nodes, uncounted: tuple[str, Sequence[PodFacts]]
+    ) -> None:
         self._pod = pod
         self._spreads = spread_constraints(pod, profile, hard=True)
         self._found: list[dict[str, int]] = [{} for _ in self._spreads]
-        for node in nodes if self._spreads else ():
+        for node in nodes.all if self._spreads else ():
             labels = node.record.labels
             if any(spread.key not in labels for spread in self._spreads):
                 continue
             for found, spread in zip(self._found, self._spreads, strict=True):
                 if _takes_part(pod, spread, node):
                     value = labels[spread.key]
-                    found[value] = found.get(value, 0) + _counts(pod, spread, node)
+                    found[value] = found.get(value, 0) + _counts(pod, spread, node, nodes)
+                    if node.name == uncounted[0]:
+                        found[value] -= sum(_selects(pod, spread, other) for other in uncounted[1])
 
     def filter_status(self, node: NodeState) -> str | None:
         """Return why a node does not fit the pod, or None."""
@@ -86,9 +91,7 @@ class HardSpread:
         return None
 
 
-def spread_scores(
-    pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes: Sequence[NodeState]
-) -> list[int] | None:
+def spread_scores(pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes: Nodes) -> list[int] | None:
     """Return the score of each feasible node by the pod's soft constraints; None if it has none."""
     spreads = spread_constraints(pod, profile, hard=False)
     if not spreads:
@@ -98,8 +101,10 @@ def spread_scores(
         node.name for node in fitting if needs_all and any(spread.key not in node.record.labels for spread in spreads)
     }
     taking_part = [node for node in fitting if node.name not in ignored]
-    has_all = [node for node in nodes if not needs_all or all(spread.key in node.record.labels for spread in spreads)]
-    found = [_found(pod, spread, taking_part, has_all) for spread in spreads]
+    has_all = [
+        node for node in nodes.all if not needs_all or all(spread.key in node.record.labels for spread in spreads)
+    ]
+    found = [_found(pod, spread, taking_part, has_all, nodes) for spread in spreads]
     sizes = [
         len(taking_part) if spread.key == HOSTNAME_LABEL else len(counts)
         for spread, counts in zip(spreads, found, strict=True)
@@ -113,7 +118,7 @@ def spread_scores(
         for spread, counts, size in zip(spreads, found, sizes, strict=True):
             value = node.record.labels.get(spread.key)
             if value is not None:
-                count = _counts(pod, spread, node) if spread.key == HOSTNAME_LABEL else counts[value]
+                count = _counts(pod, spread, node, nodes) if spread.key == HOSTNAME_LABEL else counts[value]
                 score += count * math.log(size + 2) + (spread.max_skew - 1)
         raw.append(math.floor(score + 0.5))
     known = [score for score in raw if score is not None]
@@ -122,14 +127,14 @@ def spread_scores(
 
 
 def _found(
-    pod: PodFacts, spread: Spread, fitting: Sequence[NodeState], nodes: Sequence[NodeState]
+    pod: PodFacts, spread: Spread, fitting: Sequence[NodeState], having_all: Sequence[NodeState], nodes: Nodes
 ) -> Mapping[str, int]:
     """Return the number of selected pods by value of a constraint's label, for values of feasible nodes."""
     if spread.key == HOSTNAME_LABEL:
         return {}
     counts = {node.record.labels.get(spread.key, ""): 0 for node in fitting}
-    for node in nodes:
+    for node in having_all:
         value = node.record.labels.get(spread.key, "")
         if value in counts and _takes_part(pod, spread, node):
-            counts[value] += _counts(pod, spread, node)
+            counts[value] += _counts(pod, spread, node, nodes)
     return counts
