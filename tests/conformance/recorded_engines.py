@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.conformance import ack_timelines, koordinator_timelines, kueue_timelines, volcano_timelines
+from tests.conformance import (
+    ack_timelines,
+    koordinator_timelines,
+    kubernetes_timelines,
+    kueue_timelines,
+    volcano_timelines,
+)
 from tests.conformance.yunikorn_cases import replay
 
 from apportion_runtime.cases.case_checks import checked
@@ -71,6 +77,18 @@ def _koordinator(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             runtime[name] = amounts
 
 
+def _kubernetes(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what each second decides, and the nominations that it changes."""
+    nominated: Mapping[str, str] = {}
+    for run in runs:
+        yield from (f"{run['at']}s bound {pod} to {node}" for pod, node in run["bound"])
+        yield from (f"{run['at']}s preempted {pod} for {other}" for pod, other in run["preempted"])
+        for pod in sorted({*nominated, *run["nominated"]}):
+            if nominated.get(pod) != run["nominated"].get(pod):
+                yield f"{run['at']}s nominated {pod}: {run['nominated'].get(pod, 'none')}"
+        nominated = run["nominated"]
+
+
 _STATES = ("allocated", "apps", "reserved")
 _EVENTS = ("evicted", "rejected")
 
@@ -121,6 +139,12 @@ ENGINES: Mapping[str, RecordedEngine] = {
     ),
     "kueue": RecordedEngine(
         "kueue_random", _seed, _outcomes(_timeline), lambda case: list(_timeline(kueue_timelines.simulated(case)))
+    ),
+    "native": RecordedEngine(
+        "kubernetes_random",
+        _seed,
+        lambda case: [list(_kubernetes(case["runs"]))],
+        lambda case: list(_kubernetes(kubernetes_timelines.simulated(case))),
     ),
     "volcano": RecordedEngine(
         "volcano_random", _seed, _outcomes(_timeline), lambda case: list(_timeline(volcano_timelines.simulated(case)))

@@ -47,6 +47,7 @@ _CHANGES: dict[str, Any] = {
     "kueue": lambda case: case.__setitem__(
         "outcomes", [[*each, [999, "reserved", "w", []]] for each in case["outcomes"]]
     ),
+    "native": lambda case: case["runs"][0]["bound"].append(["pod-999", "node-0"]),
     "volcano": lambda case: case["outcomes"][0].append([999, "bound", "w", {}]),
     "yunikorn": lambda case: [each[0].setdefault("evicted", []).append("pod-999") for each in case["outcomes"]],
 }

@@ -11,7 +11,9 @@ import pytest
 from tests.conformance.mutant import mutated, mutations, seed_of
 from tests.conformance.random_cases import cases
 
-FOLDERS = ("ack_random", "koordinator_random", "kueue_random", "volcano_random", "yunikorn_random")
+FOLDERS = (
+    "ack_random", "koordinator_random", "kubernetes_random", "kueue_random", "volcano_random", "yunikorn_random",
+)  # fmt: skip
 MUTANT = Path(__file__).parent / "mutant.py"
 MUTATIONS = [(folder, each) for folder in FOLDERS for each in mutations(folder)]
 NOTICED = [(folder, each["name"], each["noticed_by"]) for folder, each in MUTATIONS if "noticed_by" in each]
