@@ -83,7 +83,7 @@ def test_required_files_are_emitted(backend: Backend) -> None:
         ("ack", Feature.GUARANTEED, "approximated", "components.yaml is configured in the ACK console"),
         ("yunikorn", Feature.NAMESPACES, "exact", "values.yaml is merged into YuniKorn's Helm values"),
         ("native", Feature.PLACEMENT, "approximated", "kube-scheduler.yaml is passed to kube-scheduler as --config"),
-        ("kai", Feature.GUARANTEED, "exact", None),
+        ("kai", Feature.LIMIT, "exact", None),
     ],
 )
 def test_verdict_lists_required_files(engine: str, feature: Feature, verdict: str, said: str | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from .policy_shares import Claim, shares_of
-from .shared_clusters import Jobs, Team, Teams, shared_teams, simulated
+from .shared_clusters import Jobs, Team, Teams, groups_of, shared_teams, simulated
 
 pytestmark = pytest.mark.property
 
@@ -40,14 +39,6 @@ def _claim(team: Team) -> Claim:
     return Claim(team.name, team.guaranteed or 0, weight, team.wanted, team.settings.get("priority", 100))
 
 
-def _groups(teams: Teams, held: dict[str, int]) -> Iterator[tuple[int, Teams]]:
-    """Yield each group of siblings with what they hold together."""
-    yield sum(held[team.name] for team in teams), teams
-    for team in teams:
-        if team.children:
-            yield from _groups(team.children, held)
-
-
 @st.composite
 def prioritised_teams(draw: st.DrawFn) -> Teams:
     """Draw a tree of queues with weights and priorities."""
@@ -60,19 +51,13 @@ def _prioritised(draw: st.DrawFn, team: Team) -> Team:
     return replace(team, settings=settings_, children=tuple(_prioritised(draw, child) for child in team.children))
 
 
-def _requested(team: Team) -> int:
-    """Return what the jobs below a queue request, within its own limit."""
-    requested = sum(jobs.number for leaf in team.leaves() for jobs in leaf.jobs)
-    return requested if team.limit is None else min(requested, team.limit)
-
-
 def check(engine: str, teams: Teams) -> None:
     """Compare what each queue holds in the end with its part of what its siblings hold together."""
     cluster = simulated(engine, teams)
     held = cluster.run()
-    if engine in REQUESTS_BEYOND_LIMITS and any(_requested(team) > team.wanted for team in teams):
+    if engine in REQUESTS_BEYOND_LIMITS and any(team.requested > team.wanted for team in teams):
         return
-    for amount, siblings in _groups(teams, held):
+    for amount, siblings in groups_of(teams, held):
         shares = shares_of(amount, [_claim(team) for team in siblings])
         apart = {
             name: (held[name], float(share)) for name, share in shares.items() if abs(held[name] - share) > _GRANULARITY

@@ -40,9 +40,20 @@ from apportion_compiler.engines.kai.emit.shards import emitted_shards, schedulin
 from apportion_compiler.ir.program import PriorityClass, Program, Topology
 from apportion_compiler.kubernetes_names import object_name
 
+_RECLAIMS_ALL_OR_NOTHING = (
+    "a queue that exceeds its fair share of one resource cannot reclaim any other, even within its guarantee"
+)
+"""Source: KAI's CanReclaimResources, pkg/scheduler/plugins/proportion/reclaimable."""
+
+
+def _counts_several_resources(program: Program) -> bool:
+    declared = {name for queue in program.queues for name in (*queue.guaranteed, *queue.limit)}
+    return len({name.partition("/")[0] for name in declared.difference(program.unmanaged)}) > 1
+
+
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("Queue spec.parentQueue"),
-    Feature.GUARANTEED: Native("Queue spec.resources.*.quota"),
+    Feature.GUARANTEED: Lowered("Queue spec.resources.*.quota", _RECLAIMS_ALL_OR_NOTHING, _counts_several_resources),
     Feature.LIMIT: Native("Queue spec.resources.*.limit"),
     Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.resources.*.limit"),
     Feature.LENDING_LIMIT: Unsupported(
@@ -50,8 +61,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "an idle guarantee is lent in full and reclaimed on demand",
         "remove `lending_limit`, or lower the queue's guarantee",
     ),
-    Feature.OVER_QUOTA_WEIGHT: Native("Queue spec.resources.*.overQuotaWeight"),
-    Feature.WEIGHT_PER_RESOURCE: Native("Queue spec.resources.*.overQuotaWeight"),
+    Feature.OVER_QUOTA_WEIGHT: Lowered(
+        "Queue spec.resources.*.overQuotaWeight", _RECLAIMS_ALL_OR_NOTHING, _counts_several_resources
+    ),
+    Feature.WEIGHT_PER_RESOURCE: Lowered(
+        "Queue spec.resources.*.overQuotaWeight", _RECLAIMS_ALL_OR_NOTHING, _counts_several_resources
+    ),
     Feature.QUEUE_PRIORITY: Native("Queue spec.priority"),
     Feature.PREEMPT_MIN_RUNTIME: Native("Queue spec.preemptMinRuntime"),
     Feature.RECLAIM_MIN_RUNTIME: Native("Queue spec.reclaimMinRuntime"),

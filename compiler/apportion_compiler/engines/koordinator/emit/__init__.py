@@ -33,10 +33,23 @@ from apportion_compiler.engines.koordinator.emit.refusals import refusals
 from apportion_compiler.engines.koordinator.emit.topologies import topologies
 from apportion_compiler.engines.koordinator.emit.trees import profiles, trees_of
 from apportion_compiler.ir.program import Program
+from apportion_policy.resources import CPU, MEMORY
+
+_SHARED_WEIGHT = "ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"
+_REVOKES_IN_PART = (
+    "a queue that exceeds its share of a device may keep it if it also runs pods that do not request the device, because "
+    "revocation ends at the first of them, the least important first"
+)
+
+
+def _counts_devices(program: Program) -> bool:
+    """Return whether a queue declares a resource other than cpu and memory, which not every pod requests."""
+    return any({*queue.guaranteed, *queue.limit} - {CPU, MEMORY, *program.unmanaged} for queue in program.queues)
+
 
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("ElasticQuota label quota.scheduling.koordinator.sh/parent"),
-    Feature.GUARANTEED: Native("ElasticQuota spec.min"),
+    Feature.GUARANTEED: Lowered("ElasticQuota spec.min", _REVOKES_IN_PART, _counts_devices),
     Feature.LIMIT: Native(
         "ElasticQuota spec.max, enforced on parents by enableCheckParentQuota in koord-scheduler-config.yaml"
     ),
@@ -46,8 +59,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "when another queue's share of the surplus shrinks, its running pods can still use the reserved amount for up to two "
         "minutes, until Koordinator evicts them",
     ),
-    Feature.OVER_QUOTA_WEIGHT: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),
-    Feature.WEIGHT_PER_RESOURCE: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),
+    Feature.OVER_QUOTA_WEIGHT: Lowered(_SHARED_WEIGHT, _REVOKES_IN_PART, _counts_devices),
+    Feature.WEIGHT_PER_RESOURCE: Lowered(_SHARED_WEIGHT, _REVOKES_IN_PART, _counts_devices),
     Feature.QUEUE_PRIORITY: Unsupported(
         "AP508",
         "quotas have no priority; surplus is divided by weight",
