@@ -121,7 +121,7 @@ def _shared_of_all() -> _Patch:
 
 
 def _divided(shares: Shares, *_: object) -> None:
-    shares._divided.clear()
+    shares._divisions.clear()
     shares._asking = set(shares.queues)
 
 

@@ -10,12 +10,12 @@ from math import fsum
 from operator import itemgetter
 from types import MappingProxyType
 
-from apportion_runtime.core.division import divide
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.nodes import NodeTable
-from apportion_runtime.core.queue_share import QueueShare, claims_of
+from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.queue_usage import Fraction, NumberedFractions
-from apportion_runtime.core.resources import NO_QUANTITIES, UNLIMITED, Quantities
+from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
+from apportion_runtime.core.sibling_division import SiblingDivision
 from apportion_runtime.core.snapshot import Pod, Queue
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES
 from apportion_runtime.core.task import Task
@@ -23,19 +23,6 @@ from apportion_runtime.core.task import Task
 RESOURCES = ("cpu", "memory", "gpu")
 _NUMBER = itemgetter(0)
 NO_FRACTIONS: Mapping[str, Sequence[NumberedFractions]] = MappingProxyType({})
-
-
-def _requests_within_quotas(siblings: Iterable[QueueShare], r: int, total: float) -> list[float] | None:
-    """Return the requests of sibling queues within their limits; None if the quota of any does not cover its request."""
-    requests: list[float] = []
-    for queue in siblings:
-        request, limit, quota = queue.request[r], queue.limit[r], queue.deserved[r]
-        if limit != UNLIMITED and limit < request:
-            request = limit
-        if not request <= (total if quota == UNLIMITED else quota):
-            return None
-        requests.append(request)
-    return requests
 
 
 class Shares:
@@ -55,9 +42,10 @@ class Shares:
             queue.path = tuple(self._path(queue))
         self.roots = [queue for queue in self.queues.values() if not queue.parent]
         self.total: Quantities = (0.0, 0.0, 0.0)
-        # The amounts of the last recount, and the inputs of each division: fair shares change only with them.
+        # The amounts of the last recount: fair shares change only with them.
         self._counted: dict[str, tuple[Sequence[float], list[tuple[Fraction, ...]]]] | None = None
-        self._divided: dict[tuple[str | None, int], list[float]] = {}
+        # By the name of the parent; None for the roots.
+        self._divisions: dict[str | None, SiblingDivision] = {}
         # The number of calls of `divide`: fair shares change only then.
         self.epoch = 0
         # The capacity that was divided last.
@@ -200,31 +188,14 @@ class Shares:
         return [self.queues[child] for child in queue.children]
 
     def _divide(self, total: Sequence[float], above: QueueShare | None, k_value: float) -> None:
-        siblings = self.children_of(above)
-        if not siblings:
-            return
-        others: set[str] = set()
-        for r in range(len(RESOURCES)):
-            # The other inputs of a division never change.
-            asked = [total[r], k_value]
-            asked += [queue.request[r] for queue in siblings]
-            place = (None if above is None else above.name, r)
-            if self._divided.get(place) == asked:
-                continue
-            self._divided[place] = asked
-            # Otherwise the divisions of quotas and of the surplus give the same.
-            shares = _requests_within_quotas(siblings, r, total[r])
-            if shares is None:
-                claims = claims_of(siblings, r)
-                divide(total[r], claims, k_value)
-                shares = [claim.share for claim in claims]
-            for queue, share in zip(siblings, shares, strict=True):
-                if queue.fair[r] != share:
-                    queue.set_fair_share(r, share)
-                    others.add(queue.name)
-                    self._changed[queue.name] = queue
-        for queue in siblings:
-            if queue.children and (queue.name in self._asking or queue.name in others):
+        name = None if above is None else above.name
+        division = self._divisions.get(name)
+        if division is None:
+            division = self._divisions[name] = SiblingDivision(self.children_of(above))
+        changed = {queue.name: queue for queue in division.divide(total, k_value)}
+        self._changed.update(changed)
+        for queue in division.parents:
+            if queue.name in self._asking or queue.name in changed:
                 self._divide(queue.fair, queue, k_value)
 
     def charge(self, job: Job, task: Task, sign: int) -> None:

@@ -1,0 +1,109 @@
+"""The division of each resource among sibling queues, kept from cycle to cycle and updated by the requests that changed.
+
+If the quota of each sibling covers its request, each receives its request, and the surplus rounds give nothing. Only
+otherwise is the division computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from apportion_runtime.core.division import divide
+from apportion_runtime.core.queue_share import QueueShare, claims_of
+from apportion_runtime.core.resources import NO_QUANTITIES, UNLIMITED
+
+
+class SiblingDivision:
+    """The division among the children of one queue, or among the roots.
+
+    Args:
+        siblings: The queues; their quotas, limits, weights and past usage never change.
+
+    Attributes:
+        parents: The siblings that have children.
+    """
+
+    __slots__ = ("_requests", "_resources", "_siblings", "parents")
+
+    def __init__(self, siblings: Sequence[QueueShare]) -> None:
+        self._siblings = siblings
+        self.parents = [queue for queue in siblings if queue.children]
+        self._requests = [queue.request for queue in siblings]
+        self._resources = [_ResourceDivision(siblings, r) for r in range(len(NO_QUANTITIES))]
+
+    def divide(self, total: Sequence[float], k_value: float) -> Collection[QueueShare]:
+        """Divide a total of each resource, and return the queues whose fair shares changed."""
+        requests = self._requests
+        changed: list[int] = []
+        for i, queue in enumerate(self._siblings):
+            # A queue that is counted again has a new list.
+            if queue.request is not requests[i]:
+                requests[i] = queue.request
+                changed.append(i)
+        found: dict[str, QueueShare] = {}
+        for resource, amount in zip(self._resources, total, strict=True):
+            for queue in resource.divide(amount, k_value, changed):
+                found[queue.name] = queue
+        return found.values()
+
+
+class _ResourceDivision:
+    """The division of one resource."""
+
+    __slots__ = (
+        "_claims", "_exceeding", "_inputs", "_is_covered", "_r", "_siblings", "_unlimited", "_wanted",
+    )  # fmt: skip
+
+    def __init__(self, siblings: Sequence[QueueShare], r: int) -> None:
+        self._r = r
+        self._siblings = siblings
+        self._claims = claims_of(siblings, r)
+        # The request of each queue within its limit.
+        self._wanted = [claim.requestable for claim in self._claims]
+        # Those without a quota, whose request must be covered by the total, and those whose request exceeds their quota.
+        self._unlimited = [i for i, claim in enumerate(self._claims) if claim.deserved == UNLIMITED]
+        self._exceeding = {i for i in range(len(siblings)) if self._exceeds_quota(i)}
+        # Total and k-value of the last division, and whether each queue received its request in it.
+        self._inputs: tuple[float, float] | None = None
+        self._is_covered = False
+
+    def divide(self, total: float, k_value: float, changed: Iterable[int]) -> Iterable[QueueShare]:
+        """Divide a total and return the queues whose share changed, given those whose requests may have changed."""
+        siblings, claims, wanted, r = self._siblings, self._claims, self._wanted, self._r
+        asking: list[int] = []
+        for i in changed:
+            claim, request = claims[i], siblings[i].request[r]
+            if claim.request != request:
+                claim.request = request
+                wanted[i] = claim.requestable
+                asking.append(i)
+                if self._exceeds_quota(i):
+                    self._exceeding.add(i)
+                else:
+                    self._exceeding.discard(i)
+        inputs = total, k_value
+        if not asking and inputs == self._inputs:
+            return ()
+        self._inputs = inputs
+        was_covered = self._is_covered
+        self._is_covered = not self._exceeding and all(wanted[i] <= total for i in self._unlimited)
+        if self._is_covered:
+            # If they were before, the others have what they want.
+            return self._set_shares(asking if was_covered else range(len(siblings)), wanted)
+        for claim in claims:
+            claim.share = 0.0
+        divide(total, claims, k_value)
+        return self._set_shares(range(len(siblings)), [claim.share for claim in claims])
+
+    def _exceeds_quota(self, i: int) -> bool:
+        quota = self._claims[i].deserved
+        return quota != UNLIMITED and not self._wanted[i] <= quota
+
+    def _set_shares(self, numbers: Iterable[int], shares: Sequence[float]) -> list[QueueShare]:
+        changed: list[QueueShare] = []
+        for i in numbers:
+            queue, share = self._siblings[i], shares[i]
+            if queue.fair[self._r] != share:
+                queue.set_fair_share(self._r, share)
+                changed.append(queue)
+        return changed
