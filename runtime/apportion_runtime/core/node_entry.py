@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from apportion_runtime.core.resources import GpuRequest, Quantities, Vector
+from apportion_runtime.core.resources import GpuRequest, Quantities, Vector, hundredths
 from apportion_runtime.core.snapshot import DeviceKey
 from apportion_runtime.core.status import PIPELINED, RELEASING
 from apportion_runtime.core.task import MIG, Task
@@ -29,14 +29,16 @@ class Entry(NamedTuple):
     accepted: Vector | None = None
 
     def is_of(self, task: Task) -> bool:
-        """Return whether a pod without shared devices is charged the same to the same amounts."""
+        """Return whether a pod without claims is charged the same to the same amounts."""
         if self.accepted is not task.accepted or self.numa != task.numa:
+            return False
+        if self.shares and self.groups != task.gpu_groups:
             return False
         return self.status == task.status or not (self.status in _IN_MOTION or task.status in _IN_MOTION)
 
     def in_state(self, task: Task) -> Entry:
         """Return the entry with the status of its pod."""
-        return Entry(task.status, self.charged, (), 0, shares=False, numa=task.numa, accepted=self.accepted)
+        return self._replace(status=task.status, numa=task.numa)
 
 
 class AcceptedRequest(NamedTuple):
@@ -50,3 +52,8 @@ class AcceptedRequest(NamedTuple):
 def is_plainly_charged(task: Task) -> bool:
     """Return whether a pod holds neither MIG instances nor claims, nor resources that are being released."""
     return task.kind != MIG and task.status != PIPELINED and not task.claims and not task.pod.legacy_mig
+
+
+def accepted_gpus(task: Task) -> float:
+    """Return the devices that a node accepted for a pod, to hundredths."""
+    return hundredths(task.accepted_gpu.portion) * task.accepted_gpu.count / 100

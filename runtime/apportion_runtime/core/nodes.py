@@ -9,14 +9,14 @@ Source: pkg/scheduler/api/node_info/node_info.go.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from apportion_runtime.core.node_entry import AcceptedRequest, Entry, is_plainly_charged
-from apportion_runtime.core.resources import GPU, GpuRequest, Quantities, ResourceIndex, Vector, hundredths, is_mig
+from apportion_runtime.core.resources import GPU, GpuRequest, Quantities, ResourceIndex, Vector, is_mig
 from apportion_runtime.core.shared_gpus import Row, SharedGpus, SharedSummary, memory_fraction
 from apportion_runtime.core.snapshot import DeviceKey, Node
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, PIPELINED, RELEASING
@@ -235,9 +235,8 @@ class NodeTable:
     def refill(self, i: int, tasks: Sequence[Task]) -> None:
         """Replace the pods on a node."""
         self.changed.append(i)
-        is_plain = self.is_whole and all(map(is_plainly_charged, tasks))
-        is_special = i in self.shared or i in self.legacy_mig or i in self.device_uses
-        if is_plain and not is_special and all(task.kind == REGULAR for task in tasks):
+        is_special = i in self.legacy_mig or i in self.device_uses
+        if self.is_whole and not is_special and all(map(is_plainly_charged, tasks)):
             self._exchange(i, tasks)
             return
         self.idle[i], self.releasing[i], self.used[i] = self.allocatable[i], self._released[i], 0.0
@@ -245,29 +244,63 @@ class NodeTable:
         self.shared.pop(i, None)
         self.legacy_mig.discard(i)
         self.device_uses.pop(i, None)
-        if is_plain:
-            self._add_plain(i, tasks)
-        else:
-            for task in tasks:
-                self.add(task, i)
+        for task in tasks:
+            self.add(task, i)
 
     def _exchange(self, i: int, tasks: Sequence[Task]) -> None:
-        """Replace pods with whole requests on a node without shared devices: its amounts depend only on its entries."""
+        """Replace pods whose requests are whole, except for fractions of devices.
+
+        The sums are exact in any order, so that only pods that differ are charged.
+        """
         before, entries = self.entries[i], dict[str, Entry]()
+        fractions: list[Entry] = []
         for task in tasks:
+            if task.kind != REGULAR and task.status & ACTIVE_USED_STATUSES:
+                self._accept(task, i)
             entry = before.pop(task.uid, None)
             if entry is None or not entry.is_of(task):
                 if entry is not None:
                     self._book(i, entry.status, -entry.charged)
-                charged = task.accepted * self.tracked[i]
-                entry = Entry(task.status, charged, (), 0, shares=False, numa=task.numa, accepted=task.accepted)
-                self._book(i, entry.status, charged)
+                entry = self._plain_entry(task, i)
+                self._book(i, entry.status, entry.charged)
             elif entry.status != task.status:
                 entry = entry.in_state(task)
             entries[task.uid] = entry
+            if entry.shares:
+                fractions.append(entry)
         for entry in before.values():
             self._book(i, entry.status, -entry.charged)
         self.entries[i] = entries
+        if fractions or i in self.shared:
+            self._share_devices(i, fractions)
+
+    def _plain_entry(self, task: Task, i: int) -> Entry:
+        """Return the entry of a pod that holds no claims."""
+        charged = task.accepted * self.tracked[i]
+        if not task.received_fraction:
+            return Entry(task.status, charged, (), 0, shares=False, numa=task.numa, accepted=task.accepted)
+        charged[GPU] = 0.0
+        memory = self.memory_of(task.gpu, i)
+        return Entry(task.status, charged, task.gpu_groups, memory, shares=True, numa=task.numa, accepted=task.accepted)
+
+    def _share_devices(self, i: int, fractions: Iterable[Entry]) -> None:
+        """Charge a node with shared devices anew: a pod that moved between its devices may have been charged twice.
+
+        Charging whole devices does not change what shared devices compare, the sum of idle and used devices, so the
+        pods with fractions can follow together.
+        """
+        idle, releasing, used = row = self._row(i)
+        used[:], releasing[:] = 0.0, self._released[i]
+        for entry in self.entries[i].values():
+            used += entry.charged
+            if entry.status == RELEASING:
+                releasing += entry.charged
+        np.subtract(self.allocatable[i], used, out=idle)
+        self.shared.pop(i, None)
+        for entry in fractions:
+            shared = self.shared_on(i)
+            for group in entry.groups:
+                shared.add(group, entry.memory, entry.status, row)
 
     def _book(self, i: int, status: int, charged: Vector) -> None:
         """Add a charge to a node's amounts."""
@@ -279,36 +312,6 @@ class NodeTable:
             self.releasing[i] -= charged
         else:
             self.idle[i] -= charged
-
-    def _add_plain(self, i: int, tasks: Sequence[Task]) -> None:
-        """Charge pods whose requests are whole, except for fractions of devices, to an empty node.
-
-        The sums are exact in any order. Charging whole devices does not change what shared devices compare, the sum of
-        idle and used devices, so the pods with fractions can follow together.
-        """
-        entries, tracked = self.entries[i], self.tracked[i]
-        idle, releasing, used = row = self._row(i)
-        with_fractions: list[Entry] = []
-        for task in tasks:
-            if task.status & ACTIVE_USED_STATUSES:
-                self._accept(task, i)
-            charged = task.accepted * tracked
-            if task.received_fraction:
-                charged[GPU] = 0.0
-                memory = self.memory_of(task.gpu, i)
-                entry = Entry(task.status, charged, task.gpu_groups, memory, shares=True, numa=task.numa)
-                with_fractions.append(entry)
-            else:
-                entry = Entry(task.status, charged, (), 0, shares=False, numa=task.numa, accepted=task.accepted)
-            entries[task.uid] = entry
-            used += charged
-            if task.status == RELEASING:
-                releasing += charged
-        idle -= used
-        for entry in with_fractions:
-            shared = self.shared_on(i)
-            for group in entry.groups:
-                shared.add(group, entry.memory, entry.status, row)
 
     def update(self, task: Task, i: int) -> None:
         """Charge a pod again, with its current status."""
@@ -393,8 +396,3 @@ def _floored(gpu_memory: int | None) -> int:
         return DEFAULT_GPU_MEMORY
     mib = gpu_memory if gpu_memory < 2**20 else gpu_memory // 2**20
     return mib - mib % 100
-
-
-def accepted_gpus(task: Task) -> float:
-    """Return the devices that a node accepted for a pod, to hundredths."""
-    return hundredths(task.accepted_gpu.portion) * task.accepted_gpu.count / 100

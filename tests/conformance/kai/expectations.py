@@ -11,7 +11,7 @@ from typing import Any
 
 from apportion_runtime.cases.reader import amounts
 from apportion_runtime.core.explain.fit_errors import detailed_text
-from apportion_runtime.core.nodes import accepted_gpus
+from apportion_runtime.core.node_entry import accepted_gpus
 from apportion_runtime.core.resources import CPU, GPU, MEMORY
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUSES, BY_NAME, NAMES
