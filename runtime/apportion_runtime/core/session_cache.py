@@ -179,7 +179,8 @@ class SessionCache:
         before = self._pods[group].get(pod.uid)
         if before is not None:
             self._detach(before)
-        if pod.gpu.mig or self._known_requests.get(id(pod.request)) is not pod.request:
+        is_known = not pod.gpu.mig and self._known_requests.get(id(pod.request)) is pod.request
+        if self._session is not None and not is_known:
             self._changes.requests.append(pod)
         self._pods[group][pod.uid] = pod
         if pod.node is not None and pod.status & ACTIVE_USED_STATUSES:

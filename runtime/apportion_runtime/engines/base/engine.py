@@ -6,7 +6,6 @@ An engine extends `PlainEngine` and overrides what differs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 
 from apportion_runtime.admission.expansion import is_observed
 from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of
@@ -44,7 +43,7 @@ class Pods:
         shapes = self._shapes.setdefault(running.number, {})
         known = shapes.get(record.sub_group)
         if known is not None and known[0] == spec:
-            facts = replace(known[1], record=record)
+            facts = known[1].with_record(record)
         else:
             facts = pod_facts(
                 made,
@@ -84,7 +83,7 @@ class Pods:
         if known is None or pod is None:
             return None
         if known.record is not pod.record:
-            known = self._facts[uid] = replace(known, record=pod.record)
+            known = self._facts[uid] = known.with_record(pod.record)
         return known
 
     def left(self, pod: PodState) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from apportion_api.kai.names import (
     DEFAULT_SCHEDULER,
@@ -24,12 +24,21 @@ from apportion_runtime.admission.grouping.pod_group import pod_group
 from apportion_runtime.admission.objects import GroupingError, annotations_of, name_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.api.cluster_state import ClusterState
+from apportion_runtime.sim.controllers.job_pods import JobPods, record_like
 from apportion_runtime.sim.controllers.pod_groups import Lookup
 from apportion_runtime.sim.controllers.running_workload import Group, Running
 from apportion_runtime.sim.scenario.format import Manifest
 
 _OF_KAI = (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, GPU_DEVICES_ANNOTATION, POD_GROUP_ANNOTATION)
 """Annotations that only this module reads."""
+
+
+class _Member(NamedTuple):
+    """A pod in its group."""
+
+    group: Group
+    group_object: Manifest
+    record: Pod
 
 
 class Gangs:
@@ -46,6 +55,7 @@ class Gangs:
         self._cluster_state = cluster_state
         self._least = least
         self._first: dict[int, str] = {}
+        self._job_pods = JobPods[_Member](cluster_state)
 
     def name_of(self, running: Running) -> str:
         """Return the name of a workload's group, or of its first, before it has pods."""
@@ -54,11 +64,21 @@ class Gangs:
 
     def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Assign a pod to its group, add its record, and return it."""
-        cluster_state = self._cluster_state
-        group, part = self._group(running, made)
+        records = self._cluster_state.records
+        first = self._job_pods.of_first(made)
+        if first is not None:
+            name = first.group.name
+            if running.groups.get(name) is first.group and first.group.made is first.group_object:
+                return records.set_pod(record_like(first.record, made))
+        n_faults = len(records.faults)
+        name, part = self._group(running, made)
         kept = {key: value for key, value in annotations_of(made).items() if key not in _OF_KAI}
-        record = cluster_state.records.put_pod({**made, "metadata": {**made["metadata"], "annotations": kept}})
-        return cluster_state.records.set_pod(replace(record, group=group, sub_group=part))
+        record = records.read_pod({**made, "metadata": {**made["metadata"], "annotations": kept}})
+        record = records.set_pod(replace(record, group=name, sub_group=part))
+        if len(records.faults) == n_faults:
+            group = running.groups[name]
+            self._job_pods.note(made, record, _Member(group, group.made, record))
+        return record
 
     def regroup(self, running: Running, made: Manifest) -> None:
         """Update the minimum of a pod's group to that of its workload."""

@@ -17,12 +17,18 @@ _PLAIN = (CPU, MEMORY)
 
 def plus(left: Amounts, right: Amounts) -> dict[str, int]:
     """Return the sum."""
-    return {name: left.get(name, 0) + right.get(name, 0) for name in dict.fromkeys((*left, *right))}
+    total = dict(left)
+    for name, value in right.items():
+        total[name] = total.get(name, 0) + value
+    return total
 
 
 def minus(left: Amounts, right: Amounts) -> dict[str, int]:
     """Return the difference, which may be negative."""
-    return {name: left.get(name, 0) - right.get(name, 0) for name in dict.fromkeys((*left, *right))}
+    rest = dict(left)
+    for name, value in right.items():
+        rest[name] = rest.get(name, 0) - value
+    return rest
 
 
 def exceeding(left: Amounts, right: Amounts) -> dict[str, int]:

@@ -31,6 +31,7 @@ from apportion_runtime.engines.volcano.queue_totals import QueueTotals
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
+from apportion_runtime.sim.controllers.job_pods import JobPods
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import reading
@@ -64,6 +65,7 @@ class Volcano(PlainEngine):
         """Pods that do not use Volcano."""
         self._read_groups: dict[str, GroupState] = {}
         """The pod groups that were read while a pod is added, by pod."""
+        self._job_pods = JobPods[GroupState](cluster_state)
         self._nominated: dict[str, str] = {}
         self._capacity = open_capacity(self._specs.values(), {}, self._configuration)
         """The queues, divided at a version of the nodes."""
@@ -109,7 +111,7 @@ class Volcano(PlainEngine):
         if record.scheduler != SCHEDULER:
             self._others[record.uid] = None
             return record
-        group = self._read_groups.get(record.uid) or group_of(self.cluster_state, running, made)
+        group = self._group_of(running, made, record)
         known = self._groups.get(group.key)
         if known is None:
             known = self._groups[group.key] = group
@@ -123,6 +125,15 @@ class Volcano(PlainEngine):
         self._coming[record.uid] = Task(facts, job, Status.PENDING, None, is_preemptable(made), role_of(made))
         self.cluster_state.history.workloads[running.number].queue = known.queue
         return record
+
+    def _group_of(self, running: Running, made: Manifest, record: Pod) -> GroupState:
+        """Return the pod group of a new pod."""
+        group = self._job_pods.of_first(made)
+        if group is None:
+            group = self._read_groups.get(record.uid) or group_of(self.cluster_state, running, made)
+            if GROUP_ANNOTATION not in annotations_of(made):
+                self._job_pods.note(made, record, group)
+        return group
 
     def starts_together(self, running: Running) -> bool:
         """Return whether Volcano places a workload as a gang defined by its operator."""

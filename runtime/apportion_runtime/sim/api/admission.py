@@ -5,6 +5,8 @@ ValidatingAdmissionPolicies are not evaluated.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from apportion_runtime.admission.expansion.expansion import defaulted
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
@@ -20,6 +22,14 @@ from apportion_runtime.snapshots.pod_requests import pod_requests
 _POD = ("", "Pod")
 
 
+class _Admitted(NamedTuple):
+    """The spec of a pod as it was created and as it is stored, in a namespace."""
+
+    namespace: str
+    created: Manifest
+    stored: Manifest
+
+
 class Admission:
     """The admission plugins of one cluster: LimitRanger, Priority, and, last, ResourceQuota."""
 
@@ -29,6 +39,12 @@ class Admission:
         self._ranges: dict[str, list[Manifest]] = {}
         for made in sorted(cluster_state.store.list("LimitRange"), key=name_of):
             self._ranges.setdefault(namespace_of(made), []).append(made)
+        # A controller creates its pods from one spec.
+        self._last: _Admitted | None = None
+        cluster_state.store.watch("PriorityClass", lambda _: self._forget())
+
+    def _forget(self) -> None:
+        self._last = None
 
     def admit(self, made: Manifest) -> Manifest:
         """Return an object as it is stored. Raises `Denied`."""
@@ -43,11 +59,17 @@ class Admission:
             raise Denied(f'Pod "{name_of(made)}" is invalid: {wrong}') from None
 
     def _pod(self, made: Manifest) -> Manifest:
-        ranges = self._ranges.get(namespace_of(made), ())
-        made = with_defaults({**made, "spec": defaulted(made["spec"])}, ranges)
-        made = with_label_keys(with_priority(made, self._cluster_state.store))
-        check_limits(made, ranges)
-        pod_requests(made["spec"])
+        last, namespace = self._last, namespace_of(made)
+        if last is not None and made["spec"] is last.created and namespace == last.namespace:
+            made = {**made, "spec": last.stored}
+        else:
+            created, ranges = made["spec"], self._ranges.get(namespace, ())
+            made = with_defaults({**made, "spec": defaulted(created)}, ranges)
+            made = with_priority(made, self._cluster_state.store)
+            check_limits(made, ranges)
+            pod_requests(made["spec"])
+            self._last = _Admitted(namespace, created, made["spec"])
+        made = with_label_keys(made)
         self.quotas.charge(made)
         return made
 

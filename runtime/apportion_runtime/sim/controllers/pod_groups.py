@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from apportion_api.kai.names import POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
 from apportion_runtime.admission.grouping import group as group_of
@@ -17,20 +18,28 @@ from apportion_runtime.sim.controllers.running_workload import Group, Running
 from apportion_runtime.sim.scenario.format import Manifest
 
 
+class _GroupedPod(NamedTuple):
+    """A pod with its group, as grouped and as created, and its record."""
+
+    grouping: Grouping
+    group: Group
+    record: Pod
+
+
 class PodGrouper:
     """Creates pod groups, and assigns pods to them."""
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
-        self._job_pods = JobPods(cluster_state)
+        self._job_pods = JobPods[_GroupedPod](cluster_state)
 
     def put_pod(self, running: Running, made: Manifest) -> Pod:
         """Assign a pod that was created to its group, and read it."""
         cluster_state = self._cluster_state
         records = cluster_state.records
-        first = self._job_pods.first_like(made)
-        if first is not None and running.groups.get(first.group.name) is first.group:
-            return records.set_pod(record_like(first, self._assigned(made, first.grouping)))
+        first = self._job_pods.of_first(made)
+        if first is not None and self._is_current(running, first.group):
+            return records.set_pod(record_like(first.record, self._assigned(made, first.grouping)))
         n_faults = len(records.faults)
         grouping = self._grouping(running, made)
         if grouping is None:
@@ -38,8 +47,14 @@ class PodGrouper:
         self._put_group(running, grouping)
         record = records.put_pod(self._assigned(made, grouping))
         if len(records.faults) == n_faults:
-            self._job_pods.note(made, grouping, running.groups[grouping.name], record)
+            group = running.groups[grouping.name]
+            self._job_pods.note(made, record, _GroupedPod(grouping, group, record))
         return record
+
+    def _is_current(self, running: Running, group: Group) -> bool:
+        """Return whether a group of a workload is as it was created."""
+        stored = self._cluster_state.store.get("PodGroup", namespace_of(group.made), group.name)
+        return stored is group.made and running.groups.get(group.name) is group
 
     def regroup(self, running: Running, made: Manifest) -> None:
         """Update the group of a pod to its workload."""
