@@ -17,12 +17,11 @@ import numpy.typing as npt
 
 from apportion_runtime.core.node_entry import AcceptedRequest, Entry, is_plainly_charged
 from apportion_runtime.core.resources import GPU, GpuRequest, Quantities, ResourceIndex, Vector, is_mig
-from apportion_runtime.core.shared_gpus import Row, SharedGpus, SharedSummary, memory_fraction
+from apportion_runtime.core.shared_gpus import Row, SharedGpus, SharedSummary, device_memory, memory_fraction
 from apportion_runtime.core.snapshot import DeviceKey, Node
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, PIPELINED, RELEASING
 from apportion_runtime.core.task import BY_MEMORY, FRACTION, MIG, REGULAR, Task
 
-DEFAULT_GPU_MEMORY = 100
 N = TypeVar("N", bound=np.generic)
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -50,7 +49,7 @@ class NodeTable:
         self.releasing = self._released.copy()
         self.used = np.zeros_like(self.idle)
         self.tracked = self.allocatable > 0
-        self.gpu_memory = np.array([_floored(node.gpu_memory) for node in self.nodes], dtype=np.int64)
+        self.gpu_memory = np.array([device_memory(node.gpu_memory) for node in self.nodes], dtype=np.int64)
         self.knows_memory = np.array(
             [node.gpu_memory is not None and node.gpu_memory_synced for node in self.nodes], dtype=bool
         )
@@ -77,6 +76,8 @@ class NodeTable:
         self.is_whole = not (self.allocatable % 1).any()
         # Every row that changed, in order: caches derived from the rows remember how far they have read.
         self.changed: list[int] = []
+        # Nodes whose pods and shared devices are charged as by `refill`, or that differ from it in whole devices only.
+        self._settled: set[int] = set()
         self._shared_summary = SharedSummary(len(self.nodes))
         self._shared_at = 0
 
@@ -173,6 +174,7 @@ class NodeTable:
             self.legacy_mig.add(i)
         self._book(i, entry.status, charged)
         if shares:
+            self._settled.discard(i)
             shared = self.shared_on(i)
             for group in entry.groups:
                 shared.add(group, memory, entry.status, self._row(i))
@@ -212,6 +214,7 @@ class NodeTable:
             charged = self._without_shared(i, charged, entry.devices, by=-1)
         self._book(i, entry.status, -charged)
         if entry.shares:
+            self._settled.discard(i)
             shared = self.shared_on(i)
             for group in entry.groups:
                 shared.remove(group, entry.memory, entry.status, self._row(i))
@@ -242,6 +245,7 @@ class NodeTable:
         self.idle[i], self.releasing[i], self.used[i] = self.allocatable[i], self._released[i], 0.0
         self.entries[i] = {}
         self.shared.pop(i, None)
+        self._settled.discard(i)
         self.legacy_mig.discard(i)
         self.device_uses.pop(i, None)
         for task in tasks:
@@ -254,6 +258,7 @@ class NodeTable:
         """
         before, entries = self.entries[i], dict[str, Entry]()
         fractions: list[Entry] = []
+        is_settled = i in self._settled
         for task in tasks:
             if task.kind != REGULAR and task.status & ACTIVE_USED_STATUSES:
                 self._accept(task, i)
@@ -261,17 +266,21 @@ class NodeTable:
             if entry is None or not entry.is_of(task):
                 if entry is not None:
                     self._book(i, entry.status, -entry.charged)
+                    is_settled = is_settled and not entry.shares
                 entry = self._plain_entry(task, i)
                 self._book(i, entry.status, entry.charged)
+                is_settled = is_settled and not entry.shares
             elif entry.status != task.status:
                 entry = entry.in_state(task)
+                is_settled = is_settled and not entry.shares
             entries[task.uid] = entry
             if entry.shares:
                 fractions.append(entry)
         for entry in before.values():
             self._book(i, entry.status, -entry.charged)
+            is_settled = is_settled and not entry.shares
         self.entries[i] = entries
-        if fractions or i in self.shared:
+        if not is_settled and (fractions or i in self.shared):
             self._share_devices(i, fractions)
 
     def _plain_entry(self, task: Task, i: int) -> Entry:
@@ -297,6 +306,7 @@ class NodeTable:
                 releasing += entry.charged
         np.subtract(self.allocatable[i], used, out=idle)
         self.shared.pop(i, None)
+        self._settled.add(i)
         for entry in fractions:
             shared = self.shared_on(i)
             for group in entry.groups:
@@ -388,11 +398,3 @@ class NodeTable:
         shared = self._read_shared()
         whole = [self.resources.gpus_of_rows(amounts).astype(np.int64) for amounts in (self.idle, self.releasing)]
         return np.asarray((whole[0] + whole[1]) * self.gpu_memory + shared.free_memory + shared.leaving_memory)
-
-
-def _floored(gpu_memory: int | None) -> int:
-    """Return a device's memory as the engine counts it: whole hundreds of MiB; large values are bytes."""
-    if gpu_memory is None:
-        return DEFAULT_GPU_MEMORY
-    mib = gpu_memory if gpu_memory < 2**20 else gpu_memory // 2**20
-    return mib - mib % 100

@@ -12,7 +12,7 @@ from itertools import chain
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.node_ranking import NodeRankings
-from apportion_runtime.core.nodes import DEFAULT_GPU_MEMORY, Indices, NodeTable
+from apportion_runtime.core.nodes import Indices, NodeTable
 from apportion_runtime.core.pending_classes import PendingClasses
 from apportion_runtime.core.plugins.dra import Claims
 from apportion_runtime.core.plugins.gpu_choice import last_new_group
@@ -24,6 +24,7 @@ from apportion_runtime.core.queue_usage import usage_by_queue
 from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import GpuRequest, ResourceIndex
 from apportion_runtime.core.search_limit import SearchLimit
+from apportion_runtime.core.shared_gpus import DEFAULT_GPU_MEMORY
 from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.snapshot import Pod, PodGroup, Settings, Snapshot
 from apportion_runtime.core.statement import EvictionSet, Statement

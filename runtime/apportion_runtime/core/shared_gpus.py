@@ -15,6 +15,7 @@ from apportion_runtime.core.running_totals import added
 from apportion_runtime.core.status import PIPELINED, RELEASING
 
 _NONE = -1
+DEFAULT_GPU_MEMORY = 100
 
 
 def memory_fraction(memory: int, of: int) -> float:
@@ -22,6 +23,14 @@ def memory_fraction(memory: int, of: int) -> float:
     if of == 0:
         return math.inf if memory > 0 else math.nan
     return math.ceil(memory / of * 100) / 100
+
+
+def device_memory(gpu_memory: int | None) -> int:
+    """Return a device's memory as the engine counts it: whole hundreds of MiB; large values are bytes."""
+    if gpu_memory is None:
+        return DEFAULT_GPU_MEMORY
+    mib = gpu_memory if gpu_memory < 2**20 else gpu_memory // 2**20
+    return mib - mib % 100
 
 
 class Row(NamedTuple):
