@@ -127,9 +127,11 @@ class NodeRanking:
             wanted: The number of nodes after which the search stops.
             without: Rows that do not fit for other reasons.
         """
-        rows = np.flatnonzero(self._fits)
+        fits = self._fits
         if without:
-            rows = rows[~np.isin(rows, list(without))]
+            fits = fits.copy()
+            fits[list(without)] = False
+        rows = np.flatnonzero(fits)
         n_nodes = len(self._fits)
         if not len(rows) or len(rows) < wanted:
             return RankedNodes(rows, n_nodes)
