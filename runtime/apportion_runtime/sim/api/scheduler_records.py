@@ -43,6 +43,8 @@ class Records:
     Attributes:
         faults: Problems of the objects read so far.
         node_version: The number of changes of nodes.
+        parents: The parent of each queue.
+        leaves: The queues without children.
     """
 
     def __init__(self, objects: Iterable[Manifest], now: float) -> None:
@@ -81,8 +83,8 @@ class Records:
                 device_classes=devices.classes,
             ),
         )
-        parents = {queue.parent for queue in queues}
-        self.leaves = frozenset(queue.name for queue in queues if queue.name not in parents)
+        self.parents: Mapping[str, str | None] = {queue.name: queue.parent for queue in queues}
+        self.leaves = frozenset(self.parents.keys() - self.parents.values())
         self._nodes_changed = False
         self.node_version = 0
         # The sum of the GPUs of usable nodes while all are whole numbers, whose sum does not depend on the order.
@@ -105,11 +107,6 @@ class Records:
         if self._usable_gpus is not None:
             change = _usable_gpus(node) - _usable_gpus(before)
             self._usable_gpus = self._usable_gpus + change if change.is_integer() else None
-
-    @property
-    def parents(self) -> dict[str, str | None]:
-        """The parent of each queue."""
-        return {queue.name: queue.parent for queue in self.session_cache.cluster_info.queues}
 
     def open(self, now: float) -> Session:
         """Return a session on the current state of the cluster."""
