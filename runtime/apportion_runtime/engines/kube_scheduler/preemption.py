@@ -64,8 +64,8 @@ def best_candidate(
         lower = by_importance((other for other in node.pods.values() if other.priority < pod.priority), started)
         spared = violating(lower, budgets)
         order = [*(o for o in lower if o.uid in spared), *(o for o in lower if o.uid not in spared)]
-        room = _Room(pod, profile, nodes, node, guests.get(node.name, ()), skips_company=filters.skips_company)
-        found = room.victims_by_resources(filters, order) if counts_only else room.victims(order)
+        room = _Room(pod, profile, nodes, node, guests.get(node.name, ()), filters=filters)
+        found = room.victims_by_resources(order) if counts_only else room.victims(order)
         victims = sorted(found, key=lambda o: importance(o, started))
         if victims:
             candidates.append(Candidate(node, tuple(victims), sum(victim.uid in spared for victim in victims)))
@@ -118,7 +118,7 @@ class _Room:
         nodes: All nodes.
         node: The node.
         guests: The pods of at least the same priority that are nominated to the node.
-        skips_company: Whether InterPodAffinity is skipped.
+        filters: The filters of the pod, before anything changes.
     """
 
     def __init__(
@@ -129,10 +129,10 @@ class _Room:
         node: NodeState,
         guests: Sequence[PodFacts],
         *,
-        skips_company: bool,
+        filters: Filters,
     ) -> None:
         self._pod, self._profile, self._nodes, self._node, self._guests = pod, profile, nodes, node, guests
-        self._skips_company = skips_company
+        self._filters = filters
         self._uncounted: dict[str, PodFacts] = {}
         """Terminating pods that are removed: PodTopologySpread did not count them before, and subtracts them."""
 
@@ -184,15 +184,17 @@ class _Room:
         return fits and self._passes()
 
     def _passes(self) -> bool:
+        if self._filters.is_lasting:
+            return self._filters.filter_status(self._node) is None
         filters = Filters(
             self._pod, self._profile, self._nodes,
-            skips_company=self._skips_company, uncounted=(self._node.name, tuple(self._uncounted.values())),
+            skips_company=self._filters.skips_company, uncounted=(self._node.name, tuple(self._uncounted.values())),
         )  # fmt: skip
         return filters.filter_status(self._node) is None
 
-    def victims_by_resources(self, filters: Filters, lower: Sequence[PodFacts]) -> Sequence[PodFacts]:
+    def victims_by_resources(self, lower: Sequence[PodFacts]) -> Sequence[PodFacts]:
         """Return the same if only the sums of requests matter, without removing pods from the node."""
-        node = self._node
+        node, filters = self._node, self._filters
         if not lower or (filters.checks_resources and not self._enough(lower)):
             return ()
         victims: list[PodFacts] = []

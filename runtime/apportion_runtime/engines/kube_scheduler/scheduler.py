@@ -241,7 +241,8 @@ class KubeScheduler:
         statuses: dict[str, FilterStatus],
     ) -> set[str]:
         """Return the nodes that no longer fit once their nominated pods are added to each."""
-        skips_company = Filters(pod, profile, self.nodes).skips_company
+        lasting = Filters(pod, profile, self.nodes)
+        skips_company = lasting.skips_company
         found: set[str] = set()
         for name, guests in by_node(others).items():
             node = self.nodes.get(name)
@@ -249,7 +250,10 @@ class KubeScheduler:
             for guest in guests:
                 node.add(guest)
             try:
-                filter_status = Filters(pod, profile, self.nodes, skips_company=skips_company).filter_status(node)
+                filters = lasting
+                if not lasting.is_lasting:
+                    filters = Filters(pod, profile, self.nodes, skips_company=skips_company)
+                filter_status = filters.filter_status(node)
             finally:
                 for guest in guests:
                     node.remove(guest)
