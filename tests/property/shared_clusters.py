@@ -221,6 +221,7 @@ def simulated(
     *,
     names_queue: bool = True,
     grace_s: float | None = None,
+    ends_s: float | None = None,
     pools: Sequence[NodePool] = (H100,),
     labels_of_nodes: Sequence[Mapping[str, str]] = (),
     **more: Any,
@@ -242,7 +243,11 @@ def simulated(
     ]
     timing = Timing(grace_s=GRACE_S.get(engine, 30.0) if grace_s is None else grace_s)
     scenario = Scenario(
-        pools=tuple(found), works=tuple(works), timing=timing, start=START, until_s=ENDS_S.get(engine, SETTLED_S)
+        pools=tuple(found),
+        works=tuple(works),
+        timing=timing,
+        start=START,
+        until_s=ENDS_S.get(engine, SETTLED_S) if ends_s is None else ends_s,
     )
     return Simulated(SimulatedCluster([dict(one) for one in made.objects], scenario, model_of(engine)), teams)
 
