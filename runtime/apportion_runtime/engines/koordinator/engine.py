@@ -27,6 +27,9 @@ from apportion_runtime.sim.provisioning.node_pools import NodePools
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.snapshots.pod_requests import GPUS, Amounts, amounts
 
+RETRY_S = 300.0
+"""The time after which kube-scheduler retries an unschedulable pod without an event (pkg/scheduler/backend/queue,
+DefaultPodMaxInUnschedulablePodsDuration). It matters only for room that a pod gave up after others had failed."""
 _HIDDEN = frozenset((DEFAULT_QUOTA, SYSTEM_QUOTA))
 _POD = ("", "Pod")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -140,6 +143,8 @@ class Koordinator(PlainEngine):
         others = [pod for pod in waiting if not self._scheduler.is_mine(pod.record)]
         unplaced += self._place_beside(others)
         self.grow(unplaced)
+        if unplaced and self._scheduler.has_freed_room:
+            cluster_state.request_cycle(cluster_state.now + RETRY_S)
         if self._configuration.revokes:
             self._revocation.watch(cluster_state.now)
             at = self._revocation.next_time(cluster_state.now)

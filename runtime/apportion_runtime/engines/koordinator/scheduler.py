@@ -85,6 +85,8 @@ class KoordScheduler(KubeScheduler):
         self._configuration, self._profile = configuration, profile
         self._accounts, self._gangs = accounts, gangs
         self._failed_kinds: dict[tuple[object, ...], _KnownFailure] = {}
+        self.has_freed_room = False
+        """Whether a pod gave up its nomination in the last cycle, after other pods had failed for it."""
 
     def left(self, pod: PodState) -> None:
         """Handle the deletion of a pod."""
@@ -108,6 +110,7 @@ class KoordScheduler(KubeScheduler):
         """Attempt every pod and gang once; return the unplaced pods."""
         self.nodes.refresh()
         self._failed_kinds.clear()
+        self.has_freed_room = False
         self._update_nominations(waiting)
         ages = {pod.uid: age for age, pod in enumerate(waiting)}
         queue: list[_Entry] = [(-pod.priority, ages[pod.uid], pod) for pod in waiting]
@@ -250,8 +253,8 @@ class KoordScheduler(KubeScheduler):
             for node, guest in reserved:
                 node.remove(guest)
         if chosen is None:
-            if not has_failed:
-                self._withdraw_nomination(pod.uid)
+            if not has_failed and self._withdraw_nomination(pod.uid):
+                self.has_freed_room = True
             return " preemption: no lower-priority pods in its quota can make room for it."
         by = cluster_state.pods[pod.uid]
         quota = self._accounts[pod.uid].quota
