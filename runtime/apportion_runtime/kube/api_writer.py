@@ -66,7 +66,9 @@ class ApiWriter:
                     method, path, body, content_type=content_type, timeout_s=min(_TIMEOUT_S, allowed_s)
                 )
             except Refused as refused:
-                may_have_effect |= refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+                may_have_effect |= (
+                    refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR or refused.status == HTTPStatus.REQUEST_TIMEOUT
+                )
                 refused.may_have_effect = may_have_effect
                 if refused.rejection is not Rejection.TEMPORARY or attempt == _ATTEMPTS:
                     raise

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from apportion_api.ack.names import ENQUEUED_AT_ANNOTATION
+from apportion_api.counted_nouns import counted
 from apportion_runtime.admission.expansion import is_suspended
 from apportion_runtime.admission.objects import Manifest, annotations_of, nested, uid_of
 from apportion_runtime.kube.admission_state import AdmissionState
@@ -116,7 +117,7 @@ class JobAdmission:
     def _uncounted(self) -> Iterator[Fault]:
         for why, n_jobs in Counter(self.state.uncounted.values()).items():
             first = next(key for key, one in self.state.uncounted.items() if one == why)
-            others = "" if n_jobs == 1 else f" and {n_jobs - 1} others"
+            others = "" if n_jobs == 1 else f" and {counted(n_jobs - 1, 'other')}"
             yield Fault(
                 UNREADABLE, f"{_shown(first)}{others}", f"released, but not counted against any quota: {why}", ""
             )

@@ -281,7 +281,7 @@ def test_released_jobs_without_a_quota_are_reported() -> None:
         until(lambda: released(server) == {"a", "b"}, log)
         other = tree(quota("text", 12, 14, namespaces=["text"]))
         server.put(path_of(TREE), other, "MODIFIED")
-        said = "warning: Job video/a and 1 others: released, but not counted against any quota: the job doesn't belong"
+        said = "warning: Job video/a and 1 other: released, but not counted against any quota: the job doesn't belong"
         until(lambda: any(line.startswith(said) for line in log), log)
 
 

@@ -111,7 +111,7 @@ def _lose_binding(live: Live, *, status: int, then: int | None = None, reads: in
     live.server.answer = answer
 
 
-@pytest.mark.parametrize("status", [0, 504])
+@pytest.mark.parametrize("status", [0, 408, 504])
 @pytest.mark.parametrize("then", [None, 401, 403, 422])
 def test_bind_with_lost_response_is_verified_as_bound(live: Live, status: int, then: int | None) -> None:
     _lose_binding(live, status=status, then=then)
