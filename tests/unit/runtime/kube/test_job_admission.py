@@ -65,6 +65,9 @@ def test_queue_jumping_by_the_priority_of_a_queue_unit() -> None:
         assert unit(server, "late")["spec"]["priority"] == 0
         path = UNITS.format("video", "late")
         change(server, path, lambda one: {**one, "spec": {**one["spec"], "priority": 1}})
+        # Jobs and QueueUnits have a watch each. A deleted unit is created again after all earlier changes of units.
+        server.remove(UNITS.format("video", "first"))
+        until(lambda: UNITS.format("video", "first") in server.held, log)
         complete(server, "running")
         until(lambda: "late" in released(server), log)
         assert "first" not in released(server)
