@@ -34,7 +34,7 @@ from apportion_runtime.kube.reservation_cleanup import SharingScope, clean_reser
 from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.kube.shard_scope import shard_engine
 from apportion_runtime.kube.status_updates import StatusUpdates
-from apportion_runtime.kube.victim_evictions import evict_victims
+from apportion_runtime.kube.victim_evictions import ProtectedVictims, evict_victims
 from apportion_runtime.kube.write_pool import WritePool
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.quantities import time_text
@@ -55,7 +55,9 @@ class Rejections:
     """
 
     gangs: Backoffs[Key] = field(default_factory=lambda: Backoffs(_FIRST_DELAY_S, _LONGEST_DELAY_S))
-    victims: Backoffs[str] = field(default_factory=lambda: Backoffs(_FIRST_DELAY_S, _LONGEST_DELAY_S))
+    victims: ProtectedVictims = field(
+        default_factory=lambda: ProtectedVictims(Backoffs(_FIRST_DELAY_S, _LONGEST_DELAY_S))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     ungrouped = group_pods(scheduling.cluster, scheduling.pool, scope, scheduling.grouped, result)
     _show_pods(scheduling, ungrouped, result, engine=engine)
     session, result.faults = scheduling.records.open(now=now, shard=scheduling.shard)
-    protected = scheduling.rejections.victims.active()
+    protected = scheduling.rejections.victims.delays.active()
     session.protect(protected)
     run_actions(session)
     if scheduling.log is not None:
@@ -173,7 +175,7 @@ def _delays(scheduling: Scheduling, session: Session, result: CycleResult) -> It
     at = next_decision_time(session)
     if at is not None:
         yield at - session.now
-    waits = [scheduling.rejections.gangs.remaining_s(), scheduling.rejections.victims.remaining_s()]
+    waits = [scheduling.rejections.gangs.remaining_s(), scheduling.rejections.victims.delays.remaining_s()]
     if scheduling.reservations is not None:
         waits += [scheduling.reservations.remaining_s(), scheduling.reservations.check.remaining_s()]
     yield from (remaining_s for remaining_s in waits if remaining_s is not None)
@@ -214,11 +216,15 @@ def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None
     """Write the engine's annotations to pod groups, and the pending reasons to pods."""
     for job in session.jobs_of_cycle():
         _keep_times(scheduling, job)
+    refusals = scheduling.rejections.victims.refusals()
     for pending in pending_jobs(session):
         job = session.jobs[pending.job]
         misplaced = pods_of_undefined_sub_groups(session, job)
         result.pending[pending_kind(pending)] += pending.n_pending + sum(pod.node is None for pod in misplaced)
         why = pending.noted or "; ".join(reason.text for reason in pending.reasons)
+        refusal = refusals.get("/".join(group_of(job)))
+        if refusal is not None:
+            why = f"{why}\n{refusal}" if why else refusal
         group = scheduling.cluster.get(POD_GROUP, *group_of(job))
         if why and group is not None:
             _report(scheduling, group, why, is_warning=False)

@@ -6,11 +6,11 @@ run shows, none is evicted. Its job is not a victim in the following cycles, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from apportion_api.counted_nouns import agreeing
+from apportion_api.counted_nouns import agreeing, counted
 from apportion_runtime.core.explain.evictions import Eviction, evictions
 from apportion_runtime.core.session import Session
 from apportion_runtime.kube.backoffs import Backoffs
@@ -41,11 +41,48 @@ class _VictimSet:
     """The job, the pod's name, and the refusal."""
 
 
+@dataclass(frozen=True, slots=True)
+class ProtectedVictims:
+    """Jobs that are not evicted for a while, since an eviction was refused.
+
+    Attributes:
+        delays: The delays by job, each with the refused eviction.
+        refused_for: The jobs whose eviction was refused, by beneficiary as `namespace/name`.
+    """
+
+    delays: Backoffs[str]
+    refused_for: dict[str, dict[str, None]] = field(default_factory=dict)
+
+    def refuse(self, job: str, beneficiary: str | None, why: str) -> None:
+        """Record a refused eviction."""
+        self.delays.reject(job, why)
+        if beneficiary is not None:
+            self.refused_for.setdefault(beneficiary, {})[job] = None
+
+    def refusals(self) -> Mapping[str, str]:
+        """Return the refusals that still apply, by beneficiary."""
+        active = self.delays.active()
+        for beneficiary, jobs in list(self.refused_for.items()):
+            kept = {job: None for job in jobs if job in active}
+            if kept:
+                self.refused_for[beneficiary] = kept
+            else:
+                del self.refused_for[beneficiary]
+        return {beneficiary: _refusal([active[job] for job in jobs]) for beneficiary, jobs in self.refused_for.items()}
+
+
+def _refusal(reasons: Sequence[str]) -> str:
+    first, n_others = reasons[0], len(reasons) - 1
+    if n_others == 0:
+        return first
+    return f"{first} {counted(n_others, 'other eviction')} {agreeing(n_others, 'was', 'were')} refused, too."
+
+
 def evict_victims(
     cluster: Cluster,
     pool: WritePool,
     session: Session,
-    protected: Backoffs[str],
+    protected: ProtectedVictims,
     result: CycleResult,
     *,
     withheld: frozenset[str] = frozenset(),
@@ -77,9 +114,9 @@ def evict_victims(
     return [one.beneficiary for one in found if one.beneficiary is not None and one.beneficiary in withheld]
 
 
-def _victim_sets(cluster: Cluster, session: Session, protected: Backoffs[str]) -> Iterator[_VictimSet]:
+def _victim_sets(cluster: Cluster, session: Session, protected: ProtectedVictims) -> Iterator[_VictimSet]:
     jobs = {task.uid: task.job for task, _, _ in session.decided.evictions}
-    refused = protected.active()
+    refused = protected.delays.active()
     sets: dict[str, _VictimSet] = {}
     for eviction in evictions(session):
         namespace, _, name = eviction.name.rpartition("/")
@@ -126,7 +163,7 @@ def _explain(cluster: Cluster, pool: WritePool, eviction: Eviction, pod: Manifes
 
 
 def _conclude(
-    cluster: Cluster, pool: WritePool, victims: _VictimSet, protected: Backoffs[str], result: CycleResult
+    cluster: Cluster, pool: WritePool, victims: _VictimSet, protected: ProtectedVictims, result: CycleResult
 ) -> None:
     done = [eviction for eviction, _, _ in victims.victims if eviction.name in result.evicted]
     for_whom = f" for {victims.beneficiary}" if victims.beneficiary else ""
@@ -138,9 +175,14 @@ def _conclude(
         result.decisions.append(Decision(line, decision="evict", **fields, pods=evicted))
     if not victims.refusals:
         return
-    _, name, refused = victims.refusals[0]
-    for job in sorted({job for job, _, _ in victims.refusals}):
-        protected.reject(job, str(refused))
+    # They are in the order of the responses.
+    refusals = sorted(victims.refusals, key=lambda one: one[1])
+    _, name, refused = refusals[0]
+    jobs: dict[str, str] = {}
+    for job, pod, why in refusals:
+        jobs.setdefault(job, f"Eviction of {pod} was refused: {str(why).rstrip('.')}.")
+    for job, refusal in jobs.items():
+        protected.refuse(job, victims.beneficiary, refusal)
     # Another victim may be found.
     result.next_cycle_s = 0.0
     kept = len(victims.victims) - len(done)

@@ -18,6 +18,7 @@ from apportion_runtime.kube.pod_grouping import GroupedPods
 from apportion_runtime.kube.scheduler import Rejections, Scheduling
 from apportion_runtime.kube.scheduler import run_cycle as run_cycle_of
 from apportion_runtime.kube.status_updates import StatusUpdates
+from apportion_runtime.kube.victim_evictions import ProtectedVictims
 from apportion_runtime.kube.write_pool import WritePool
 
 from .api_server import merged
@@ -38,7 +39,8 @@ class Memory:
         self.keeps: dict[str, Refused] = {}
         self.failures: list[str] = []
         self.clock_s = 0.0
-        self.rejections = Rejections(Backoffs(10, 300, lambda: self.clock_s), Backoffs(10, 300, lambda: self.clock_s))
+        protected = ProtectedVictims(Backoffs(10, 300, lambda: self.clock_s))
+        self.rejections = Rejections(Backoffs(10, 300, lambda: self.clock_s), protected)
         self.retries = BindRetries(lambda: self.clock_s)
         self.reservations: GangReservations | None = None
         self.refuses_creation: Refused | None = None

@@ -46,6 +46,23 @@ def test_another_victim_is_searched_at_once_after_a_refusal() -> None:
     assert run_cycle(cluster, NOW + 5).next_cycle_s == 10
 
 
+def test_pending_pod_reports_refused_evictions_while_they_apply() -> None:
+    cluster = _cluster()
+    cluster.create(pod("new", "team", 1, priority="inference"))
+    cluster.keeps = {f"train-{n}": BUDGET for n in range(4)}
+    refusal = (
+        "\nEviction of team/train-3 was refused: Cannot evict pod as it would violate the pod's disruption budget."
+    )
+    others = ("", " 1 other eviction was refused, too.", " 2 other evictions were refused, too.")
+    for second, ending in enumerate(others, 1):
+        run_cycle(cluster, NOW + second)
+        assert cluster.told["new"].endswith(refusal + ending)
+    # The budget is gone, and the delay has passed.
+    cluster.keeps, cluster.clock_s = {}, 10.0
+    run_cycle(cluster, NOW + 11)
+    assert "refused" not in cluster.told["new"]
+
+
 def test_no_victim_of_a_beneficiary_is_evicted_if_one_of_them_is_protected() -> None:
     cluster = _cluster()
     cluster.create(pod("new", "team", 4, priority="inference"))
