@@ -100,7 +100,7 @@ class AckSettings(Declaration):
 
     queue_policy: QueuePolicy | None = Field(
         default=None,
-        description="Policy for queues that do not set their own. Unset: Round, and no Queue object is emitted.",
+        description="Policy for queues that do not set their own. Unset: Round, without a Queue object.",
     )
 
 

@@ -1,4 +1,4 @@
-"""AP114: a waiver suppresses no finding."""
+"""AP114: a waiver does not suppress any finding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.policy import Waiver
 
-WAIVER_UNUSED = Rule("AP114", "waiver-unused", Severity.WARNING, "a waiver suppresses no finding")
+WAIVER_UNUSED = Rule("AP114", "waiver-unused", Severity.WARNING, "a waiver does not suppress any finding")
 
 
 def waiver_unused(declarations: Declarations, as_of: date, evaluated: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
@@ -28,7 +28,7 @@ def waiver_unused(declarations: Declarations, as_of: date, evaluated: Sequence[D
 
 
 def _finding(waiver: Waiver, evaluated: Sequence[Diagnostic], meant: str | None) -> Diagnostic:
-    message = f"the waiver of {waiver.code} for {waiver.address} suppresses no finding"
+    message = f"the waiver of {waiver.code} for {waiver.address} does not suppress any finding"
     elsewhere = sorted({d.address for d in evaluated if d.code == waiver.code and d.address != waiver.address})
     hint = (
         f"remove the waiver, or change its address to {elsewhere[0]}, for which {waiver.code} is reported"
