@@ -18,6 +18,7 @@ from apportion_runtime.kube.cycle_result import CycleResult
 from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.gpu_reservation import ReservationSettings
 from apportion_runtime.kube.scheduler import Rejections, Scheduling, run_cycle
+from apportion_runtime.kube.victim_evictions import ProtectedVictims
 
 from .live_cluster import OrderedWrites, StoredCluster
 
@@ -71,7 +72,7 @@ class Gangs:
         self._scheduling = Scheduling(
             self.cluster,
             self._pool,
-            rejections=Rejections(Backoffs[Any](10, 300, clock), Backoffs[str](10, 300, clock)),
+            rejections=Rejections(Backoffs[Any](10, 300, clock), ProtectedVictims(Backoffs(10, 300, clock))),
             retries=BindRetries(clock),
             reservations=GangReservations(ReservationSettings("registry.example/reservation:v1"), clock),
         )

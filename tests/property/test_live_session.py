@@ -17,6 +17,7 @@ from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
 from apportion_runtime.kube.object_store import ObjectStore
 from apportion_runtime.kube.scheduler import Rejections, Scheduling, run_cycle
 from apportion_runtime.kube.status_updates import StatusUpdate, StatusUpdates
+from apportion_runtime.kube.victim_evictions import ProtectedVictims
 from apportion_runtime.snapshots.decisions import decisions_document
 from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import UNKNOWN_CLASS, UNKNOWN_GROUP, Fault, ObjectLocation
@@ -99,7 +100,9 @@ def _check_history(seed: int) -> int:
     scheduling = Scheduling(
         history.cluster,
         pool,
-        rejections=Rejections(Backoffs(10, 300, lambda: clock[0]), Backoffs(10, 300, lambda: clock[0])),
+        rejections=Rejections(
+            Backoffs(10, 300, lambda: clock[0]), ProtectedVictims(Backoffs(10, 300, lambda: clock[0]))
+        ),
         statuses=_ComparedStatuses(history.cluster),
         log=comparison,
     )
