@@ -191,7 +191,7 @@ class ObjectCache:
         with self._lock:
             held = self._store.of(kind).get(key)
             self._own_writes.stored((kind, key), made, held)
-            if before is not None and held is before:
+            if before is not None and held is not None and (held is before or _is_older(held, made)):
                 self._store.put(kind, key, self._assumptions.applied(key, made) if kind == POD else made)
 
     def assume_bound(self, pod: Manifest, node: str, *, is_certain: bool = True) -> None:
@@ -336,8 +336,9 @@ class ObjectCache:
                 self._store.replace(resource.kind, found)
                 self._reached[resource.kind] = int(answer["metadata"]["resourceVersion"])
                 self._own_writes.forget_kind(resource.kind)
+                # Whoever waits for the list may clear this.
+                self.changed.set()
                 self._listed[resource.kind].set()
-        self.changed.set()
         return str(answer["metadata"]["resourceVersion"])
 
     def _watch(self, resource: Resource, generation: int, version: str) -> Iterator[str]:

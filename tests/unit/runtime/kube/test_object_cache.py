@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from apportion_runtime.kube import object_cache
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
 from apportion_runtime.kube.connection import Connection
-from apportion_runtime.kube.errors import Refused, Unreachable
+from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.live_cluster import LiveCluster
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, WATCHED
+
+from .scheduler_thread import until
 
 PODS = WATCHED[POD].plural
 
@@ -27,6 +27,7 @@ class Server(Connection):
     def __init__(self) -> None:
         self.during: Callable[[str], None] = lambda method: None
         self.events: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self.closed = threading.Event()
         self.is_gone = False
         self.pod: dict[str, Any] = {
             "metadata": {"namespace": "vision", "name": "work", "uid": "1", "resourceVersion": "1"},
@@ -50,7 +51,15 @@ class Server(Connection):
         if f"/{PODS}?" in path:
             while (event := self.events.get()) is not None:
                 yield event
+        else:
+            # Another list would start a cycle.
+            self.closed.wait()
         raise Refused(410, "watch closed")
+
+    def close(self) -> None:
+        """End all watches."""
+        self.closed.set()
+        self.events.put(None)
 
 
 @pytest.fixture
@@ -61,10 +70,10 @@ def server() -> Server:
 @pytest.fixture
 def cache(server: Server) -> Iterator[ObjectCache]:
     cache = ObjectCache(server)
-    cache.start(10)
+    cache.start(60)
     yield cache
     cache.stop()
-    server.events.put(None)
+    server.close()
 
 
 @pytest.fixture
@@ -72,120 +81,120 @@ def cluster(cache: ObjectCache, server: Server) -> LiveCluster:
     return LiveCluster(cache, ApiWriter(server, SingleScheduler()))
 
 
-def _held(cache: ObjectCache) -> Any:
+def held(cache: ObjectCache) -> Any:
     return cache.get(POD, "vision", "work")
 
 
-def _tell(cache: ObjectCache, server: Server, type_: str, pod: dict[str, Any]) -> None:
+def tell(cache: ObjectCache, server: Server, type_: str, pod: dict[str, Any]) -> None:
     """Have the watch tell of a pod, and return once the cache has heard."""
     server.events.put({"type": type_, "object": pod})
-    _until(lambda: _held(cache) == (None if type_ == "DELETED" else pod))
-
-
-def _until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not reached():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)
+    until(lambda: held(cache) == (None if type_ == "DELETED" else pod))
 
 
 def test_evicted_pod_is_removed_before_the_watch_event(cache: ObjectCache, cluster: LiveCluster) -> None:
-    cluster.evict(_held(cache))
-    assert "deletionTimestamp" in _held(cache)["metadata"]
+    cluster.evict(held(cache))
+    assert "deletionTimestamp" in held(cache)["metadata"]
 
 
 def test_immediately_deleted_pod_does_not_reappear(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
-    server.during = lambda method: _tell(cache, server, "DELETED", server.pod) if method == "POST" else None
-    cluster.evict(_held(cache))
-    assert _held(cache) is None
+    server.during = lambda method: tell(cache, server, "DELETED", server.pod) if method == "POST" else None
+    cluster.evict(held(cache))
+    assert held(cache) is None
 
 
 def test_immediately_deleted_object_is_not_kept_if_its_events_precede_the_response_of_its_creation(
     cache: ObjectCache, cluster: LiveCluster, server: Server
 ) -> None:
-    _tell(cache, server, "DELETED", server.pod)
+    tell(cache, server, "DELETED", server.pod)
     created = {**server.pod, "apiVersion": "v1", "kind": POD}
     server.pod = {**created, "metadata": {**created["metadata"], "uid": "2", "resourceVersion": "2"}}
     deleted = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "3"}}
 
     def delete(_: str) -> None:
-        _tell(cache, server, "ADDED", server.pod)
-        _tell(cache, server, "DELETED", deleted)
+        tell(cache, server, "ADDED", server.pod)
+        tell(cache, server, "DELETED", deleted)
 
     server.during = delete
     cluster.create(created)
-    assert _held(cache) is None
+    assert held(cache) is None
 
 
 def test_bound_pod_has_its_node_before_the_watch_event(cache: ObjectCache, cluster: LiveCluster) -> None:
-    cluster.bind(_held(cache), "node-1")
-    assert _held(cache)["spec"]["nodeName"] == "node-1"
+    cluster.bind(held(cache), "node-1")
+    assert held(cache)["spec"]["nodeName"] == "node-1"
 
 
 def test_another_pod_of_the_name_is_not_taken_for_the_bound_one(
     cache: ObjectCache, cluster: LiveCluster, server: Server
 ) -> None:
     other = {**server.pod, "metadata": {**server.pod["metadata"], "uid": "2", "resourceVersion": "3"}}
-    server.during = lambda method: _tell(cache, server, "ADDED", other)
-    cluster.bind(_held(cache), "node-1")
-    assert _held(cache) == other
+    server.during = lambda method: tell(cache, server, "ADDED", other)
+    cluster.bind(held(cache), "node-1")
+    assert held(cache) == other
 
 
 def test_watch_events_during_a_change_are_kept(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     newer = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "9"}}
-    server.during = lambda method: _tell(cache, server, "MODIFIED", newer)
+    server.during = lambda method: tell(cache, server, "MODIFIED", newer)
     cluster.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
-    assert _held(cache) == newer
+    assert held(cache) == newer
+
+
+def test_earlier_event_during_a_change_is_not_kept(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
+    server.pod, older = _version(server, "9"), _version(server, "2", labels={"other": "1"})
+    server.during = lambda method: tell(cache, server, "MODIFIED", older)
+    cluster.merge(POD, "vision", "work", {})
+    assert held(cache) == server.pod
 
 
 def test_changed_pod_is_cached_as_stored(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     server.pod = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "2"}}
     cluster.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
-    assert _held(cache) == server.pod
+    assert held(cache) == server.pod
 
 
 def test_earlier_change_does_not_undo_binding(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
-    cluster.bind(_held(cache), "node-1")
+    cluster.bind(held(cache), "node-1")
     labelled = {**server.pod, "metadata": {**server.pod["metadata"], "labels": {"seen": "before"}}}
     server.events.put({"type": "MODIFIED", "object": labelled})
-    _until(lambda: "labels" in _held(cache)["metadata"])
-    assert _held(cache)["spec"]["nodeName"] == "node-1"
+    until(lambda: "labels" in held(cache)["metadata"])
+    assert held(cache)["spec"]["nodeName"] == "node-1"
 
 
 def test_confirmed_binding_is_no_longer_assumed(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
-    cluster.bind(_held(cache), "node-1")
-    _tell(cache, server, "MODIFIED", {**server.pod, "spec": {"nodeName": "node-1"}})
+    cluster.bind(held(cache), "node-1")
+    tell(cache, server, "MODIFIED", {**server.pod, "spec": {"nodeName": "node-1"}})
     unbound = {**server.pod, "spec": {}}
-    _tell(cache, server, "MODIFIED", unbound)
-    assert _held(cache) == unbound
+    tell(cache, server, "MODIFIED", unbound)
+    assert held(cache) == unbound
 
 
 def test_uncertain_binding_is_verified(cache: ObjectCache, server: Server) -> None:
-    cache.assume_bound(_held(cache), "node-1", is_certain=False)
-    assert _held(cache)["spec"]["nodeName"] == "node-1"
+    cache.assume_bound(held(cache), "node-1", is_certain=False)
+    assert held(cache)["spec"]["nodeName"] == "node-1"
     cache.verify()
-    assert _held(cache)["spec"] == {}
+    assert held(cache)["spec"] == {}
 
 
 def test_deleted_pod_is_removed_when_binding_is_verified(cache: ObjectCache, server: Server) -> None:
-    cache.assume_bound(_held(cache), "node-1", is_certain=False)
+    cache.assume_bound(held(cache), "node-1", is_certain=False)
     server.is_gone = True
     cache.verify()
-    assert _held(cache) is None
+    assert held(cache) is None
 
 
 def test_verification_does_not_undo_what_the_watch_delivers_meanwhile(cache: ObjectCache, server: Server) -> None:
     metadata = {**server.pod["metadata"], "resourceVersion": "2"}
     bound = {"metadata": metadata, "spec": {"nodeName": "node-1"}}
-    cache.assume_bound(_held(cache), "node-1", is_certain=False)
-    server.during = lambda _: _deliver(cache, server, bound)
+    cache.assume_bound(held(cache), "node-1", is_certain=False)
+    server.during = lambda _: deliver(cache, server, bound)
     cache.verify()
-    assert _held(cache)["spec"] == {"nodeName": "node-1"}
+    assert held(cache)["spec"] == {"nodeName": "node-1"}
 
 
-def _deliver(cache: ObjectCache, server: Server, pod: dict[str, Any]) -> None:
+def deliver(cache: ObjectCache, server: Server, pod: dict[str, Any]) -> None:
     server.events.put({"type": "MODIFIED", "object": pod})
-    _until(lambda: _held(cache)["metadata"]["resourceVersion"] == pod["metadata"]["resourceVersion"])
+    until(lambda: held(cache)["metadata"]["resourceVersion"] == pod["metadata"]["resourceVersion"])
 
 
 def _version(server: Server, version: str, **metadata: Any) -> dict[str, Any]:
@@ -194,8 +203,8 @@ def _version(server: Server, version: str, **metadata: Any) -> dict[str, Any]:
 
 def _starts_cycle(cache: ObjectCache, server: Server) -> bool:
     """Return whether a cycle starts, once the watch has handled all events."""
-    held = _held(cache)
-    _deliver(cache, server, {**held, "metadata": {**held["metadata"], "resourceVersion": "9"}})
+    known = held(cache)
+    deliver(cache, server, {**known, "metadata": {**known["metadata"], "resourceVersion": "9"}})
     return cache.changed.is_set()
 
 
@@ -207,7 +216,7 @@ def test_own_patch_starts_no_cycle_if_its_event_precedes_its_response(
     cache: ObjectCache, cluster: LiveCluster, server: Server
 ) -> None:
     server.pod = _version(server, "2", labels={"own": "1"})
-    server.during = lambda _: _deliver(cache, server, server.pod)
+    server.during = lambda _: deliver(cache, server, server.pod)
     cache.changed.clear()
     _label(cluster)
     assert not _starts_cycle(cache, server)
@@ -218,11 +227,11 @@ def test_change_by_another_client_during_an_own_patch_starts_a_cycle(
 ) -> None:
     changed, server.pod = _version(server, "2", labels={"other": "1"}), _version(server, "3", labels={"own": "1"})
 
-    def deliver(method: str) -> None:
-        _deliver(cache, server, changed)
-        _deliver(cache, server, server.pod)
+    def deliver_both(method: str) -> None:
+        deliver(cache, server, changed)
+        deliver(cache, server, server.pod)
 
-    server.during = deliver
+    server.during = deliver_both
     cache.changed.clear()
     _label(cluster)
     assert _starts_cycle(cache, server)
@@ -231,9 +240,9 @@ def test_change_by_another_client_during_an_own_patch_starts_a_cycle(
 def test_own_bind_starts_no_cycle_if_its_event_precedes_its_response(
     cache: ObjectCache, cluster: LiveCluster, server: Server
 ) -> None:
-    server.during = lambda _: _deliver(cache, server, {**_version(server, "2"), "spec": {"nodeName": "node-1"}})
+    server.during = lambda _: deliver(cache, server, {**_version(server, "2"), "spec": {"nodeName": "node-1"}})
     cache.changed.clear()
-    cluster.bind(_held(cache), "node-1")
+    cluster.bind(held(cache), "node-1")
     assert not _starts_cycle(cache, server)
 
 
@@ -241,22 +250,22 @@ def test_own_bind_starts_no_cycle_if_its_event_precedes_its_response(
 def test_event_other_than_the_expected_one_of_a_bind_starts_a_cycle(
     made: dict[str, Any], cache: ObjectCache, cluster: LiveCluster, server: Server
 ) -> None:
-    server.during = lambda _: _deliver(cache, server, {**_version(server, "2"), "spec": made})
+    server.during = lambda _: deliver(cache, server, {**_version(server, "2"), "spec": made})
     cache.changed.clear()
-    cluster.bind(_held(cache), "node-1")
+    cluster.bind(held(cache), "node-1")
     assert _starts_cycle(cache, server)
 
 
 def test_event_during_a_rejected_write_starts_a_cycle(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     def reject(method: str) -> None:
         if method == "POST":
-            _deliver(cache, server, {**_version(server, "2"), "spec": {"nodeName": "node-1"}})
+            deliver(cache, server, {**_version(server, "2"), "spec": {"nodeName": "node-1"}})
             raise Refused(403, "forbidden")
 
     server.during = reject
     cache.changed.clear()
     with pytest.raises(Refused):
-        cluster.bind(_held(cache), "node-1")
+        cluster.bind(held(cache), "node-1")
     assert _starts_cycle(cache, server)
 
 
@@ -274,114 +283,24 @@ def test_parallel_own_patches_of_an_object_start_no_cycle(
     server.during = patch_again
     cache.changed.clear()
     _label(cluster)
-    _deliver(cache, server, second)
+    deliver(cache, server, second)
     assert not _starts_cycle(cache, server)
-
-
-class DroppedWatch(Server):
-    """An API server whose first watch of pods fails after an event; it records the requests for pods."""
-
-    def __init__(self, failure: Exception) -> None:
-        super().__init__()
-        self.failure: Exception | None = failure
-        self.requests: list[str] = []
-
-    def request(self, method: str, path: str, body: object = None, **said: Any) -> dict[str, Any]:
-        if path.endswith(f"/{PODS}?limit=1"):
-            self.requests.append("compare")
-            return {"items": [self.pod], "metadata": {"resourceVersion": "7"}}
-        if f"/{PODS}?" in path:
-            self.requests.append("list")
-        return super().request(method, path, body, **said)
-
-    def lines(self, path: str, timeout_s: float) -> Iterator[dict[str, Any]]:
-        if f"/{PODS}?" in path:
-            self.requests.append(path.partition("resourceVersion=")[2])
-            if (failure := self.failure) is not None:
-                self.failure = None
-                metadata = {**self.pod["metadata"], "resourceVersion": "7"}
-                yield {"type": "MODIFIED", "object": {**self.pod, "metadata": metadata}}
-                raise failure
-        yield from super().lines(path, timeout_s)
-
-
-@pytest.mark.parametrize(
-    ("failure", "requests"),
-    [
-        (Unreachable("connection reset"), ["list", "1", "compare", "7"]),
-        (Refused(503, "shutting down"), ["list", "1", "compare", "7"]),
-        (Refused(410, "too old resource version"), ["list", "1", "list", "1"]),
-    ],
-    ids=["dropped", "unavailable", "expired"],
-)
-def test_watch_resumes_where_it_was_dropped_unless_its_version_has_expired(
-    failure: Exception, requests: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(object_cache, "_AGAIN_S", 0.01)
-    server = DroppedWatch(failure)
-    cache = ObjectCache(server)
-    cache.start(10)
-    try:
-        _until(lambda: len(server.requests) >= len(requests))
-        assert server.requests == requests
-        # The watch that was opened again delivers events.
-        _deliver(cache, server, {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "9"}})
-    finally:
-        cache.stop()
-        server.events.put(None)
 
 
 def test_relist_keeps_concurrent_writes(cache: ObjectCache, server: Server) -> None:
     server.pod = {**server.pod, "spec": {"nodeName": "node-2"}}
-    cache.resync((POD,), 10)
-    assert _held(cache)["spec"]["nodeName"] == "node-2"
+    cache.resync((POD,), 60)
+    assert held(cache)["spec"]["nodeName"] == "node-2"
 
 
 def test_field_managers_are_not_kept(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     managed = {**server.pod["metadata"], "managedFields": [{"manager": "kubectl"}]}
     server.pod = {**server.pod, "metadata": managed}
     cluster.merge(POD, "vision", "work", {})
-    assert "managedFields" not in _held(cache)["metadata"]
+    assert "managedFields" not in held(cache)["metadata"]
     server.events.put({"type": "MODIFIED", "object": {**server.pod, "spec": {"nodeName": "node-1"}}})
-    _until(lambda: "nodeName" in _held(cache)["spec"])
-    assert "managedFields" not in _held(cache)["metadata"]
-    cache.resync((POD,), 10)
-    assert _held(cache)["spec"] == {}
-    assert "managedFields" not in _held(cache)["metadata"]
-
-
-class InterruptedServer(Server):
-    """An API server whose watches end without an error, and whose version the test sets."""
-
-    version = "1"
-
-    def request(self, method: str, path: str, body: object = None, **more: Any) -> dict[str, Any]:
-        answer = super().request(method, path, body, **more)
-        return {**answer, "metadata": {"resourceVersion": self.version}} if "items" in answer else answer
-
-    def lines(self, path: str, _: float) -> Iterator[dict[str, Any]]:
-        if f"/{PODS}?" not in path:
-            raise Refused(410, "watch closed")
-        while (event := self.events.get()) is not None:
-            yield event
-
-
-@pytest.mark.parametrize(("version", "is_listed_again"), [("8", True), ("9", False)])
-def test_objects_are_listed_again_if_the_api_server_went_back(version: str, *, is_listed_again: bool) -> None:
-    server, faults = InterruptedServer(), list[str]()
-    cache = ObjectCache(server, on_fault=faults.append)
-    cache.start(10)
-    later = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "9"}}
-    try:
-        _tell(cache, server, "MODIFIED", later)
-        server.version = version
-        server.events.put(None)
-        other = {"metadata": {"namespace": "vision", "name": "other", "uid": "2", "resourceVersion": "10"}, "spec": {}}
-        server.events.put({"type": "ADDED", "object": other})
-        _until(lambda: cache.get(POD, "vision", "other") is not None)
-        assert _held(cache)["metadata"]["resourceVersion"] == ("1" if is_listed_again else "9")
-        said = "pods: the API server returned to an earlier state; relisting all objects"
-        assert (said in faults) is is_listed_again
-    finally:
-        cache.stop()
-        server.events.put(None)
+    until(lambda: "nodeName" in held(cache)["spec"])
+    assert "managedFields" not in held(cache)["metadata"]
+    cache.resync((POD,), 60)
+    assert held(cache)["spec"] == {}
+    assert "managedFields" not in held(cache)["metadata"]
