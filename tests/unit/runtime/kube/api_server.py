@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -57,6 +58,9 @@ class ApiServer:
         self.version = 0
         self.is_closed = False
         self._history: list[tuple[int, str, str, Object]] = []
+        # How much of the history each open watch has read.
+        self._read: dict[int, int] = {}
+        self._watches = itertools.count()
         self.changed = threading.Condition()
 
     def put(self, path: str, made: Object, event: str = "ADDED") -> Object:
@@ -90,17 +94,24 @@ class ApiServer:
 
     def events(self, plural: str, after: int) -> Iterator[tuple[int, str, Object]]:
         """Yield the events of a kind, as they come, until the server closes."""
-        at = 0
-        while True:
+        with self.changed:
+            watch, at = next(self._watches), 0
+            self._read[watch] = at
+        try:
+            while True:
+                with self.changed:
+                    while len(self._history) == at and not self.is_closed:
+                        self.changed.wait()
+                    if self.is_closed:
+                        return
+                    fresh, at = self._history[at:], len(self._history)
+                    self._read[watch] = at
+                for version, path, event, made in fresh:
+                    if version > after and _plural(path) == plural:
+                        yield version, event, made
+        finally:
             with self.changed:
-                while len(self._history) == at and not self.is_closed:
-                    self.changed.wait()
-                if self.is_closed:
-                    return
-                fresh, at = self._history[at:], len(self._history)
-            for version, path, event, made in fresh:
-                if version > after and _plural(path) == plural:
-                    yield version, event, made
+                del self._read[watch]
 
     def close(self) -> None:
         """End all watches."""
@@ -109,10 +120,11 @@ class ApiServer:
             self.changed.notify_all()
 
     def forget_history(self) -> None:
-        """Drop the requests, and the events that every watch has seen."""
+        """Drop the requests, and the events that every open watch has read."""
         with self.changed:
             self.sent.clear()
-            self._history = [(0, "", "", {})] * len(self._history)
+            n_read = min(self._read.values(), default=0)
+            self._history[:n_read] = [(0, "", "", {})] * n_read
 
     def _record(self, path: str, event: str, made: Object) -> None:
         self._history.append((self.version, path, event, made))

@@ -41,8 +41,11 @@ def scheduling(
         yield
 
 
-def until(reached: Callable[[], bool], log: Sequence[str] = (), limit_s: float = 20.0) -> None:
-    """Wait for a condition; if it does not come about, fail with the end of the log."""
+def until(reached: Callable[[], bool], log: Sequence[str] = (), limit_s: float = 45.0) -> None:
+    """Wait for a condition; if it does not come about, fail with the end of the log.
+
+    The limit is below `Options.idle_s`, after which a cycle would also see a change that has started none.
+    """
     deadline = time.monotonic() + limit_s
     while not reached():
         assert time.monotonic() < deadline, "\n".join(log[-20:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import jsonschema
@@ -22,6 +22,7 @@ from apportion_runtime.kube.scheduler_process import options_of, run
 from .api_server import ApiServer, running
 from .cycle_counts import n_cycles
 from .objects import TRAIN, TREE, node, pod
+from .scheduler_thread import in_thread, until
 
 PAGE = (Path(__file__).parents[4] / "docs/live-scheduler.md").read_text(encoding="utf-8")
 HEAD = "apiVersion: apportion.dev/v1\nkind: SchedulerConfiguration\n"
@@ -224,33 +225,23 @@ def test_changes_that_need_a_restart_are_named(tmp_path: Path) -> None:
     assert watched.lines == [f"reloaded {path}; restart to apply shard, port"]
 
 
-def test_running_scheduler_applies_changed_cycle_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_scheduler_applies_changed_periods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apportion_runtime.kube.configuration_file._POLL_S", 0.01)
-    path, server, counters, ended, bound = tmp_path / "f.yaml", ApiServer(), Counters(), Event(), Event()
-    # With the former period, the second cycle would run after an hour.
-    path.write_text(HEAD + "cyclePeriodSeconds: 3600\n")
+    path, server, counters, log = tmp_path / "f.yaml", ApiServer(), Counters(), list[str]()
+    path.write_text(HEAD + "idlePeriodSeconds: 3600\n")
     server.add(node("n1", 4), TRAIN, *TREE)
-    file, log = ConfigurationFile(path, {}), list[str]()
+    file = ConfigurationFile(path, {})
 
-    def say(line: str) -> None:
-        log.append(line)
-        if line.startswith("bound"):
-            bound.set()
-
-    def watch() -> None:
-        options = options_of(file.current)
+    def work(ended: Event) -> None:
         with running(server) as connection:
-            run(connection, options, None, counters, say=say, ended=ended, file=file)
+            run(connection, options_of(file.current), None, counters, say=log.append, ended=ended, file=file)
 
-    thread = Thread(target=watch)
-    thread.start()
-    try:
-        while n_cycles(counters) == 0:
-            ended.wait(0.01)
+    with in_thread(work):
+        until(lambda: n_cycles(counters) > 0, log)
+        path.write_text(HEAD + "cyclePeriodSeconds: 0.05\nidlePeriodSeconds: 1\n")
+        until(lambda: f"reloaded {path}" in log, log)
         server.add(pod("a", "vision", 1))
-        path.write_text(HEAD + "cyclePeriodSeconds: 0.05\n")
-        assert bound.wait(20), log
-    finally:
-        ended.set()
-        thread.join()
-    assert f"reloaded {path}" in log
+        until(lambda: any(line.startswith("bound") for line in log), log)
+        # With the former period, a cycle without a change would run after an hour.
+        before = n_cycles(counters)
+        until(lambda: n_cycles(counters) > before + 1, log)

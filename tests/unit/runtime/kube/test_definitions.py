@@ -69,7 +69,7 @@ def test_optional_definitions_that_are_missing_are_not_requested_in_a_loop(monke
     server.answer = undefined
     with running(server) as connection:
         cache = ObjectCache(connection)
-        cache.start(20)
+        cache.start(60)
         time.sleep(0.3)
         cache.stop()
     requests = Count(sent.path.rpartition("/")[2] for sent in server.sent if "kai.scheduler" in sent.path)

@@ -31,13 +31,22 @@ def _scheduler(server: ApiServer, *, period_s: float = 0.01) -> Iterator[Counter
 
 
 def _settled(counters: Counters) -> int:
-    """Return the number of cycles once there was one, and it has not changed for a second."""
+    """Return the number of cycles once there was one, and it has not changed for a second or more.
+
+    In this time, the process looks for a change at least twenty times, however slow the machine is.
+    """
     until(lambda: n_cycles(counters) > 0)
     before = -1
     while before != n_cycles(counters):
         before = n_cycles(counters)
-        time.sleep(1)
+        for _ in range(20):
+            time.sleep(0.05)
+            until(partial(_is_alive_since, counters, counters.alive_at))
     return before
+
+
+def _is_alive_since(counters: Counters, moment_s: float) -> bool:
+    return counters.alive_at > moment_s
 
 
 def _is_bound(server: ApiServer, name: str) -> bool:

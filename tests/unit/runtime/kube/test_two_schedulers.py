@@ -15,7 +15,7 @@ from .api_server import ApiServer, Rejection, Sent, serving
 from .objects import TRAIN, node, pod, pod_group, queue
 from .scheduler_thread import scheduling, until
 
-TIMING = LeaseTiming(lease_s=1.0, renew_deadline_s=0.6, retry_s=0.1)
+TIMING = LeaseTiming(lease_s=4.0, renew_deadline_s=3.0, retry_s=0.1)
 SIZE = 2 * N_WRITERS
 GANG = [pod(f"gang-{n}", "team", 1, **{"pod-group-name": "gang"}) for n in range(SIZE)]
 CLUSTER = (node("n1", SIZE), TRAIN, queue("team", None, SIZE), pod_group("gang", "team", SIZE))
@@ -30,7 +30,7 @@ def _scheduler(
 
 
 def _bound(server: ApiServer) -> int:
-    return sum("nodeName" in made["spec"] for path, made in server.held.items() if "/pods/gang-" in path)
+    return sum("nodeName" in made["spec"] for path, made in list(server.held.items()) if "/pods/gang-" in path)
 
 
 def test_next_leader_binds_rest_of_gang_after_leader_pauses() -> None:
@@ -46,15 +46,16 @@ def test_next_leader_binds_rest_of_gang_after_leader_pauses() -> None:
         if sent.path.endswith("/binding"):
             # The pause outlasts the lease, and the write has its effect.
             paused.set()
-            second_bound.wait(5)
+            second_bound.wait(60)
         return Rejection(503, "paused") if paused.is_set() and "/leases/" in sent.path else None
 
     server.answer = pause_the_first
     with serving(server) as connect, ExitStack() as stack:
         stack.enter_context(_scheduler(connect("one"), "one", log))
         until(lambda: "one became the leader" in log, log)
-        stack.enter_context(_scheduler(connect("two"), "two", log))
         server.add(*GANG)
+        until(paused.is_set, log)
+        stack.enter_context(_scheduler(connect("two"), "two", log))
         until(lambda: _bound(server) == SIZE, log)
         until(lambda: "one lost leadership" in log, log)
         binds = [sent for sent in server.sent if sent.path.endswith("/binding")]
@@ -69,7 +70,7 @@ def test_next_leader_binds_rest_of_gang_after_leader_pauses() -> None:
 
 def test_stopped_scheduler_releases_lease_immediately() -> None:
     server, log = ApiServer(), list[str]()
-    long = LeaseTiming(lease_s=15, renew_deadline_s=10, retry_s=0.1)
+    long = LeaseTiming(lease_s=600, renew_deadline_s=400, retry_s=0.1)
     server.add(*CLUSTER)
     with serving(server) as connect, ExitStack() as stack:
         with _scheduler(connect("one"), "one", log, long):

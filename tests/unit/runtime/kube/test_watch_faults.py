@@ -10,6 +10,8 @@ from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.object_cache import ObjectCache
 
+from .scheduler_thread import until
+
 
 @pytest.mark.parametrize(
     ("failed", "fault"),
@@ -28,8 +30,11 @@ def test_fault_of_the_connection_is_one_fault_for_all_kinds(failed: Exception, f
 
     faults: list[str] = []
     cache = ObjectCache(Failing(), on_fault=faults.append)
+    with pytest.raises(Unreachable):
+        cache.start(0)
+    until(lambda: cache.faults.keys() == cache.kinds.keys())
     with pytest.raises(Unreachable) as raised:
-        cache.start(0.5)
+        cache.start(0)
     cache.stop()
     assert str(raised.value) == fault
     assert set(faults) == {fault}

@@ -9,6 +9,8 @@ import pytest
 from apportion_runtime.kube.errors import NotLeader, Origin, Refused
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 
+_LIMIT_S = 60
+
 
 def _blocked(pool: WritePool) -> threading.Event:
     """Occupy the only thread until the event is set."""
@@ -16,10 +18,10 @@ def _blocked(pool: WritePool) -> threading.Event:
 
     def wait() -> None:
         started.set()
-        release.wait(10)
+        release.wait(_LIMIT_S)
 
     pool.submit(Priority.BIND, wait)
-    started.wait(10)
+    assert started.wait(_LIMIT_S)
     return release
 
 
@@ -44,14 +46,14 @@ def test_note_waits_for_one_of_the_same_object_that_is_being_written() -> None:
 
     def write_first() -> None:
         started.set()
-        release.wait(10)
+        release.wait(_LIMIT_S)
         written.append("first note of a")
 
     pool.note("a", write_first)
-    assert started.wait(10)
+    assert started.wait(_LIMIT_S)
     pool.note("a", lambda: written.append("last note of a"))
     pool.note("b", other.set)
-    assert other.wait(10)
+    assert other.wait(_LIMIT_S)
     release.set()
     pool.stop()
     assert written == ["first note of a", "last note of a"]
@@ -59,6 +61,8 @@ def test_note_waits_for_one_of_the_same_object_that_is_being_written() -> None:
 
 def test_no_more_writes_run_at_once_than_there_are_threads() -> None:
     lock, running, most = threading.Lock(), 0, 0
+    # Each write waits until four run.
+    together = threading.Barrier(4)
     pool = WritePool(4, lambda _: None)
 
     def write() -> None:
@@ -66,7 +70,7 @@ def test_no_more_writes_run_at_once_than_there_are_threads() -> None:
         with lock:
             running += 1
             most = max(most, running)
-        threading.Event().wait(0.005)
+        together.wait(_LIMIT_S)
         with lock:
             running -= 1
 
@@ -86,14 +90,14 @@ def test_notes_leave_threads_to_binds() -> None:
             running += 1
             most = max(most, running)
         started.release()
-        release.wait(10)
+        release.wait(_LIMIT_S)
         with lock:
             running -= 1
 
     for number in range(40):
         pool.note(number, write)
     results([pool.submit(Priority.BIND, lambda: None) for _ in range(40)])
-    assert all(started.acquire(timeout=10) for _ in range(2))
+    assert all(started.acquire(timeout=_LIMIT_S) for _ in range(2))
     release.set()
     pool.stop()
     assert (running, most) == (0, 2)
