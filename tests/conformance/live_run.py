@@ -18,7 +18,7 @@ from apportion_runtime.kube.scheduler import Scheduling, run_cycle
 from apportion_runtime.kube.write_pool import WritePool
 from apportion_runtime.snapshots.quantities import time_text
 
-_SETTLED_S = 30
+_SETTLED_S = 120
 
 
 class Terminating(ApiServer):

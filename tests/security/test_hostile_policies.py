@@ -23,6 +23,8 @@ from .hostile_policies import CASES, LIMITS, Case
 
 pytestmark = pytest.mark.security
 
+_ENDED_S = 60
+"""The time, far below that of a policy that never ends, in which even a busy machine ends one at its limit."""
 LINUX = sys.platform == "linux"
 CANARY = "canary-2f9c41d7"
 GOOD = 'from apportion_policy import Organisation, Policy\npolicy = Policy(organisation=Organisation(name="acme"))\n'
@@ -66,7 +68,7 @@ def test_each_hostile_policy_is_one_fault_at_its_line(case: Case, folder: Path) 
 
     outcome = rejected(entry, case.limits)
 
-    assert time.monotonic() - began_s < case.limits.wall_s + 2
+    assert time.monotonic() - began_s < case.limits.wall_s + _ENDED_S
     (fault,) = outcome.faults
     assert fault.kind == case.kind, fault
     assert case.says in fault.message
@@ -247,8 +249,8 @@ def test_source_that_is_not_utf_8(data: bytes, kind: str, line: int | None, modu
 
 def test_outcome_is_independent_of_when_it_is_read(folder: Path) -> None:
     (folder / "policy.py").write_text(GOOD)
-    running = start(folder, replace(LIMITS, wall_s=1))
-    time.sleep(1.2)
+    running = start(folder, replace(LIMITS, wall_s=5))
+    time.sleep(5.2)
     assert isinstance(running.result(), EvaluatedPolicy)
     assert running.result() is running.result()
 

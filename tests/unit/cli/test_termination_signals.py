@@ -27,7 +27,7 @@ def test_signal_sets_the_event_also_while_the_main_thread_holds_its_lock(number:
         with ended._cond:
             # With a handler that sets the event, the main thread would wait for itself here.
             signal.raise_signal(number)
-        assert ended.wait(5)
+        assert ended.wait(60)
 
 
 def test_process_under_nohup_outlives_its_terminal() -> None:

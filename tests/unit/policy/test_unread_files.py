@@ -71,6 +71,6 @@ def test_too_large_folder_is_reported(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_blank_files_are_scanned_in_linear_time(tmp_path: Path) -> None:
-    started = time.monotonic()
+    started_s = time.process_time()
     assert _unread(tmp_path, {"blank.py": "import apportion_policy\nx =" + " " * 200_000 + "1"}) == []
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started_s < 5
