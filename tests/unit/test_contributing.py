@@ -70,6 +70,28 @@ def _apportion(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def _pytest(copy: Path, *arguments: str) -> str:
+    """Run tests of the checkout on the copy, and return what pytest prints; they must pass."""
+    tests = copy / "tests"
+    if not (tests / "conftest.py").exists():
+        shutil.copytree(ROOT / "tests", tests, ignore=_not_needed, dirs_exist_ok=True)
+        shutil.copy(ROOT / "pyproject.toml", copy)
+    ran = subprocess.run(
+        [copy / ".venv/bin/python", "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *arguments],
+        cwd=copy,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def _not_needed(folder: str, names: list[str]) -> list[str]:
+    """Exclude recorded decisions and other data."""
+    return [name for name in names if name.endswith((".gz", ".jsonl", "__pycache__", "node_modules"))]
+
+
 def _write(copy: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
@@ -129,6 +151,29 @@ def test_added_definition_validates_the_objects(copy: Path) -> None:
     assert errors(grant, copy / "tests/crds") == [
         "no schema for plenum.example.com/v1 Grant: add its definition to tests/crds"
     ]
+
+
+def test_added_engine_drops_no_amount(copy: Path) -> None:
+    _add_engine(copy)
+    assert " passed" in _pytest(copy, "tests/conformance/test_declared_amounts.py", "-k", "plenum")
+
+
+def test_added_engine_refuses_a_limit_on_one_of_two_models(copy: Path) -> None:
+    _add_engine(copy)
+    pools = "".join(
+        f'    NodePool(id="{model}", provider=Fixed(), cpu=64, memory="512Gi", min_nodes=2, max_nodes=2,\n'
+        f'             accelerator=Accelerator(model="{model}", count=8, memory="80Gi")),\n'
+        for model in ("h100", "a100")
+    )
+    text = (copy / POLICY).read_text()
+    text = text.replace("guaranteed=", 'limit=Resources(gpu={"h100": 16}),\n            guaranteed=')
+    text = text.replace("import Cluster", "import Accelerator, Cluster, Fixed, NodePool")
+    text = text.replace("policy = Policy(", f"POOLS = (\n{pools})\n\npolicy = Policy(\n    node_pools=POOLS,")
+    (copy / POLICY).write_text(text.replace('engine="plenum", ', 'engine="plenum", pools=POOLS, '))
+    validated = _apportion(copy, "validate", POLICY)
+    assert validated.returncode == 1, validated.stdout + validated.stderr
+    assert "AP514" in validated.stdout
+    assert "limits on only some GPU models (gpu/h100)" in validated.stdout
 
 
 def test_commands_work_with_a_minimal_engine(copy: Path) -> None:
