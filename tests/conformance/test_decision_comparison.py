@@ -129,7 +129,7 @@ def test_unreadable_file_is_named(name: str, tmp_path: Path) -> None:
     [
         (
             ("--replace", "other.jsonl.gz", "--source", "Kueue", "v0.19.0", "1"),
-            "kueue_random has cases.jsonl.gz, documented.jsonl.gz",
+            "kueue_random has cases.jsonl.gz, documented.jsonl.gz, gangs.jsonl.gz",
         ),
         (("--replace", "cases.jsonl.gz"), "--replace and --source belong together"),
         (("--source", "Kueue", "v0.19.0", "1"), "--replace and --source belong together"),
