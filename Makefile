@@ -53,7 +53,7 @@ format: install-dev ## format the code and apply the safe fixes
 
 .PHONY: golden
 golden: install-test ## regenerate the expected output of the tests; review the diff before committing it
-	@$(PY) -m pytest -q -n $(WORKERS) --update-golden tests/golden tests/diagnostics tests/conformance tests/unit/policy/test_schema.py $(ARGS)
+	@$(PY) -m pytest -q -n $(WORKERS) --update-golden tests/golden tests/bindings tests/diagnostics tests/conformance tests/unit/policy/test_schema.py $(ARGS)
 	@git status --short -- tests docs compiler/apportion_compiler/schemas
 
 .PHONY: docs

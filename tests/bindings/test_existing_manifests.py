@@ -160,11 +160,23 @@ def test_workloads_outside_the_queue_are_refused(
         adopt(program(engine), "vision", [{**_loaded(_JOB), **change}], options)
 
 
+def _names_gangs(engine: str) -> bool:
+    """Return whether the pods of a gang refer to it by the name of their workload."""
+    job = _loaded(_JOB)
+    job["metadata"]["name"] = "name-of-the-gang"
+    (made,) = adopt(program(engine), "vision", [job], Options()).objects
+    return "name-of-the-gang" in yaml.safe_dump(made["spec"]["template"])
+
+
+def test_engines_that_name_gangs() -> None:
+    assert {engine for engine in ENGINES if _names_gangs(engine)} >= {"ack", "koordinator", "yunikorn"}
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_generate_name_is_accepted_without_a_gang(engine: str) -> None:
     job = _loaded(_JOB)
     job["metadata"] = {"generateName": "train-"}
-    if engine in {"kai", "kueue", "volcano", "native"}:
+    if not _names_gangs(engine):
         (made,) = adopt(program(engine), "vision", [job], Options()).objects
         assert made["metadata"]["generateName"] == "train-"
         return
