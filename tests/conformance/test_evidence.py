@@ -6,13 +6,14 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from apportion_cli.fidelity_evidence import EVIDENCE, RECORDING, Kind, Verification, read_evidence
 from apportion_compiler.backends import BACKENDS
-from apportion_compiler.backends.capability import Backend, Capability, Lowered, Native, Unsupported
+from apportion_compiler.backends.capability import Backend, Capability, Feature, Lowered, Native, Unsupported
 
 ROOT = Path(__file__).parents[2]
 FOUND = read_evidence(ROOT)
@@ -45,6 +46,12 @@ def _is_exact(capability: Capability) -> bool:
     return isinstance(capability, Native) or (isinstance(capability, Lowered) and not capability.approximation)
 
 
+def _entry(section: str, backend: Backend) -> Any:
+    rows = yaml.safe_load((ROOT / EVIDENCE).read_text(encoding="utf-8"))[section]
+    assert backend.name in rows, f"{EVIDENCE}: `{section}` has no entry `{backend.name}`"
+    return rows[backend.name]
+
+
 @EVERY_BACKEND
 def test_every_exact_feature_has_evidence(backend: Backend) -> None:
     objects_only = set(
@@ -55,19 +62,18 @@ def test_every_exact_feature_has_evidence(backend: Backend) -> None:
         for feature, capability in backend.capabilities.items()
         if _is_exact(capability) and not FOUND.kinds(backend.name, feature)
     }
-    assert unverified == objects_only
+    assert unverified == objects_only, f"{EVIDENCE}: `objects_only` of {backend.name} differs"
 
 
 @EVERY_BACKEND
 def test_refused_features_have_no_evidence(backend: Backend) -> None:
     refused = {feature for feature, made in backend.capabilities.items() if isinstance(made, Unsupported)}
-    assert not refused & set(FOUND.cells[backend.name])
+    assert not refused & {Feature(name) for name in _entry("cells", backend)}
 
 
 @EVERY_BACKEND
 def test_recordings_list_their_files(backend: Backend) -> None:
-    document = yaml.safe_load((ROOT / EVIDENCE).read_text(encoding="utf-8"))
-    for name in document["versions"][backend.name]["recordings"]:
+    for name in _entry("versions", backend)["recordings"]:
         folder = ROOT / "tests/conformance" / name
         recorded = yaml.safe_load((folder / RECORDING).read_text(encoding="utf-8"))
         assert {file.name for file in folder.glob("*.jsonl*")} == set(recorded)
@@ -75,9 +81,11 @@ def test_recordings_list_their_files(backend: Backend) -> None:
 
 @EVERY_BACKEND
 def test_source_has_the_commit_of_the_definitions(backend: Backend) -> None:
-    source = FOUND.versions[backend.name].source
+    commit = _entry("versions", backend)["source"].get("commit")
     rows = (ROOT / "tests/crds/README.md").read_text(encoding="utf-8").splitlines()
-    assert not source.commit or any(f"`{backend.name}/" in row and f"| {source.commit}," in row for row in rows)
+    assert commit is None or any(f"`{backend.name}/" in row and f"| {commit}," in row for row in rows), (
+        f"tests/crds/README.md: no definition of {backend.name} is from commit {commit}"
+    )
 
 
 @pytest.mark.parametrize(("engine", "module"), [("kueue", "sigs.k8s.io/kueue"), ("native", "k8s.io/kubernetes")])

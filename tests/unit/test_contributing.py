@@ -27,6 +27,7 @@ FENCE = re.compile(r"^ *```\w+\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w./-]+\.(?:py|md|yaml))`")
 PAGE = "docs/backends/plenum.md"
 POLICY = "tests/golden/plenum-tree/policy.py"
+DEFINITIONS = "tests/crds/README.md"
 CRD = "tests/crds/plenum/plenum.example.com_pools.yaml"
 PACKAGES = ("api", "policy", "compiler", "runtime", "review", "cli")
 
@@ -74,7 +75,13 @@ def _pytest(copy: Path, *arguments: str) -> str:
     """Run tests of the checkout on the copy, and return what pytest prints; they must pass."""
     tests = copy / "tests"
     if not (tests / "conftest.py").exists():
+        written = [file for file in tests.rglob("*") if file.is_file()]
+        kept = {file: file.read_bytes() for file in written}
         shutil.copytree(ROOT / "tests", tests, ignore=_not_needed, dirs_exist_ok=True)
+        for file, content in kept.items():
+            file.write_bytes(content)
+        with (copy / DEFINITIONS).open("a", encoding="utf-8") as definitions:
+            definitions.write(_blocks("add an engine")[DEFINITIONS])
         shutil.copy(ROOT / "pyproject.toml", copy)
     ran = subprocess.run(
         [copy / ".venv/bin/python", "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *arguments],
@@ -104,8 +111,13 @@ def _add_engine(copy: Path) -> None:
     assert line.count("\n") == 1
     _insert(copy / "policy/apportion_policy/engine.py", r"^    NATIVE = .*$", f"    {line.strip()}")
     folders = ("api/apportion_api/plenum/", "compiler/apportion_compiler/engines/plenum/")
-    assert {name for name in blocks if not name.startswith(folders)} == {POLICY, PAGE, CRD}
-    _write(copy, blocks)
+    assert {name for name in blocks if not name.startswith(folders)} == {POLICY, PAGE, CRD, DEFINITIONS, EVIDENCE}
+    _write(copy, {name: text for name, text in blocks.items() if name not in {DEFINITIONS, EVIDENCE}})
+    _copy_evidence(copy)
+    evidence = yaml.safe_load((copy / EVIDENCE).read_text(encoding="utf-8"))
+    for section, entry in yaml.safe_load(blocks[EVIDENCE]).items():
+        evidence[section] |= entry
+    (copy / EVIDENCE).write_text(yaml.safe_dump(evidence, sort_keys=False), encoding="utf-8")
 
 
 def test_added_engine_compiles(copy: Path) -> None:
@@ -156,6 +168,25 @@ def test_added_definition_validates_the_objects(copy: Path) -> None:
 def test_added_engine_drops_no_amount(copy: Path) -> None:
     _add_engine(copy)
     assert " passed" in _pytest(copy, "tests/conformance/test_declared_amounts.py", "-k", "plenum")
+
+
+def test_added_engine_passes_the_tests_of_all_engines(copy: Path) -> None:
+    _add_engine(copy)
+    pool = yaml.safe_load((copy / CRD).read_text(encoding="utf-8"))
+    pool["metadata"]["name"] = "grants.plenum.example.com"
+    pool["spec"]["names"] = {"kind": "Grant", "listKind": "GrantList", "plural": "grants", "singular": "grant"}
+    pool["spec"]["scope"] = "Namespaced"
+    version = pool["spec"]["versions"][0]
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = {"pool": {"type": "string"}}
+    _write(copy, {CRD.replace("pools", "grants"): yaml.safe_dump(pool)})
+    page = (copy / PAGE).read_text()
+    shutil.copytree(ROOT / "docs", copy / "docs", dirs_exist_ok=True)
+    _write(copy, {PAGE: page})
+    tested = ("tests/golden/test_golden.py", "tests/bindings", "tests/conformance/test_backend_pages.py")
+    _pytest(copy, "--update-golden", *tested, "-k", "plenum or table or page")
+    conformance = (f"tests/conformance/test_{name}.py" for name in ("capabilities", "evidence", "schemas"))
+    of_all = "plenum or unused or pending or every or up_to_date or name_gangs"
+    _pytest(copy, *tested, *conformance, "-k", of_all)
 
 
 def test_added_engine_refuses_a_limit_on_one_of_two_models(copy: Path) -> None:
@@ -249,7 +280,6 @@ def test_engine_page_is_generated(copy: Path) -> None:
     assert (missing.returncode, missing.stdout) == (3, "")
     assert f"{PAGE} does not exist" in missing.stderr
     _write(copy, {PAGE: page})
-    _copy_evidence(copy)
     written = _apportion(copy, "dev", "docs")
     assert written.returncode == 0, written.stderr
     assert "| allowed-classes | exact | ResourceQuotas of the native target" in (copy / PAGE).read_text()
