@@ -6,7 +6,7 @@ nodes. For other pods, `scheduler.py` examines every node.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -155,8 +155,16 @@ class NodeRanking:
 
     def node_statuses(self) -> NodeStatuses:
         """Return why nodes do not fit."""
+        return NodeStatuses(self.counts_without(()), self.by_name, len(self.statuses))
+
+    def counts_without(self, rows: Iterable[int]) -> dict[FilterStatus, int]:
+        """Return the number of nodes with each status, without some rows."""
         counts = {status: count for status, count in self.counts.items() if status is not None and count}
-        return NodeStatuses(counts, self.by_name, len(self.statuses))
+        for row in rows:
+            status = self.statuses[row]
+            if status is not None:
+                counts[status] -= 1
+        return {status: count for status, count in counts.items() if count}
 
     def best_of(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Return the rows with the highest score among some."""

@@ -30,7 +30,7 @@ class NodeStatuses:
 
     def explained(self, afterwards: str = "") -> str:
         """Return the scheduler's message."""
-        return _explained(self.counts, self.n_nodes, afterwards)
+        return explained_counts(self.counts, self.n_nodes, afterwards)
 
 
 def node_statuses(statuses: Mapping[str, FilterStatus], n_nodes: int) -> NodeStatuses:
@@ -40,10 +40,11 @@ def node_statuses(statuses: Mapping[str, FilterStatus], n_nodes: int) -> NodeSta
 
 def explained(statuses: Iterable[FilterStatus], n_nodes: int, afterwards: str = "") -> str:
     """Return the scheduler's message for a pod that fits on no node."""
-    return _explained(Counter(statuses), n_nodes, afterwards)
+    return explained_counts(Counter(statuses), n_nodes, afterwards)
 
 
-def _explained(statuses: Mapping[FilterStatus, int], n_nodes: int, afterwards: str) -> str:
+def explained_counts(statuses: Mapping[FilterStatus, int], n_nodes: int, afterwards: str = "") -> str:
+    """Return the same, from the number of nodes with each status."""
     counts: Counter[str] = Counter()
     for status, count in statuses.items():
         for reason in status.reasons:

@@ -6,11 +6,12 @@ Source: pkg/scheduler/actions/enqueue, allocate, backfill.
 from __future__ import annotations
 
 from bisect import insort
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
-from apportion_runtime.engines.kube_scheduler.node_statuses import explained
+from apportion_runtime.engines.kube_scheduler.node_statuses import explained, explained_counts
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.volcano.amounts import minus
 from apportion_runtime.engines.volcano.group_state import Phase
@@ -200,12 +201,10 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
     elif later:
         session.pipeline(statement, task, session.best(task, later))
     else:
+        counts = Counter(statuses)
         if ranking is not None:
-            changing = {node.row for node in nodes}
-            statuses += [
-                status for row, status in enumerate(ranking.statuses) if status is not None and row not in changing
-            ]
-        task.job.reasons[task.uid] = explained(statuses, len(session.nodes.all))
+            counts.update(ranking.counts_without([node.row for node in nodes]))
+        task.job.reasons[task.uid] = explained_counts(counts, len(session.nodes.all))
         return False
     return True
 

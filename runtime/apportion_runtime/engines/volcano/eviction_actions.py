@@ -197,9 +197,8 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
     search = _search(session, statement, task, RECLAIM, task.queue)
     if search is not None and search in session.unpreemptable_requests:
         return
-    found = session.predicates(task)
-    for node in session.nodes.all:
-        filter_status = found[node.name]
+    # Whether a node passes the filters does not depend on the pods whose eviction is tried on the nodes before it.
+    for node, filter_status in session.filtered(task, session.nodes.all):
         if filter_status is not None and filter_status.for_good:
             continue
         candidates = [
@@ -212,8 +211,10 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
             and queues[other.queue].spec.reclaimable
         ]
         # There must be a possible victim, although after an earlier eviction no further one may be needed.
+        if not candidates or not _fits_without(session, task, node, candidates):
+            continue
         victims = _agreed(session, task, candidates, "Reclaimable")
-        if not candidates or not fits(task.request, plus(session.future_idle(node), total(v.request for v in victims))):
+        if not _fits_without(session, task, node, victims):
             continue
         attempt = Statement()
         leaving = _victim_queue(session, victims, task)
@@ -226,6 +227,11 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
         session.discard(attempt)
     if search is not None:
         session.unpreemptable_requests.add(search)
+
+
+def _fits_without(session: Session, task: Task, node: NodeState, victims: Sequence[Task]) -> bool:
+    """Return whether a pod fits into the future idle resources of a node and those of victims."""
+    return fits(task.request, plus(session.future_idle(node), total(each.request for each in victims)))
 
 
 def _on(session: Session, node: NodeState) -> list[Task]:
@@ -245,10 +251,16 @@ def _by_score(
         holders: The names of the nodes that may have victims.
         victims: Returns the victims on a node.
     """
+    known: dict[str, bool] = {}
 
     def is_enough(node: NodeState) -> bool:
-        leaving = victims(node) if node.name in holders else ()
-        return fits(task.request, plus(session.future_idle(node), total(each.request for each in leaving)))
+        found = known.get(node.name)
+        if found is None:
+            found = session.fits_later(task, node) or (
+                node.name in holders and _fits_without(session, task, node, victims(node))
+            )
+            known[node.name] = found
+        return found
 
     ranking = session.ranking(task)
     if ranking is not None:
@@ -266,7 +278,9 @@ def _by_score(
     enough = [node for node in nodes if is_enough(node)]
     if not enough:
         return []
-    scored = session.scored(task, nodes) if len(nodes) > 1 else dict.fromkeys((n.name for n in nodes), 0.0)
+    if len(enough) == 1:
+        return enough
+    scored = session.scored(task, nodes)
     return sorted(enough, key=lambda node: (-scored[node.name], node.name))
 
 

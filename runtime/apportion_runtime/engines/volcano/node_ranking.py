@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
+
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.volcano.configuration import SchedulerConfiguration
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
@@ -39,7 +41,7 @@ class Rankings:
         self.profile = _profile(configuration)
         self._nodes = nodes
         self._rankings = NodeRankings(nodes, _Criteria(configuration, self.profile, nodes))
-        self._ties: list[int] = []
+        self._ties = np.zeros(0, dtype=np.intp)
         self._epoch = -1
 
     def of(self, pod: PodFacts) -> NodeRanking | None:
@@ -53,15 +55,16 @@ class Rankings:
             ranking: The ranking.
             without: Rows that are not considered.
         """
-        rows: list[int] = ranking.best_of(ranking.feasible(0, len(self._nodes.all), without).rows).tolist()
-        if not rows:
+        rows = ranking.best_of(ranking.feasible(0, len(self._nodes.all), without).rows)
+        if not len(rows):
             return None
+        if len(rows) == 1:
+            return int(rows[0])
         if self._epoch != self._nodes.epoch:
             names = [node.name for node in self._nodes.all]
-            self._epoch, self._ties = self._nodes.epoch, [0] * len(names)
-            for place, row in enumerate(sorted(range(len(names)), key=lambda row: tie_key(names[row]))):
-                self._ties[row] = place
-        return max(rows, key=self._ties.__getitem__)
+            self._epoch, self._ties = self._nodes.epoch, np.empty(len(names), dtype=np.intp)
+            self._ties[sorted(range(len(names)), key=lambda row: tie_key(names[row]))] = np.arange(len(names))
+        return int(rows[self._ties[rows].argmax()])
 
 
 class _Criteria:
