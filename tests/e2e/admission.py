@@ -9,7 +9,7 @@ from typing import Any
 
 from .kubectl import Kubectl, Object
 
-_DECIDED_S = 30
+_DECIDED_S = 120
 _REQUESTS = "provisioningrequests.autoscaling.x-k8s.io"
 
 
@@ -97,13 +97,13 @@ def admit(kubectl: Kubectl, *jobs: Object) -> None:
 def _wait_until_it_runs(kubectl: Kubectl, work: Object) -> None:
     meta = work["metadata"]
     flags = ("--for=jsonpath={.spec.suspend}=false", f"job/{meta['name']}", f"--namespace={meta['namespace']}")
-    kubectl.must("wait", "--timeout=30s", *flags)
+    kubectl.must("wait", "--timeout=100s", *flags)
 
 
 def clear(kubectl: Kubectl) -> None:
     """Delete every Job and its Pods, and wait until the Workloads have released their quota."""
     kubectl.must("delete", "jobs", "--all", "--all-namespaces", "--cascade=foreground")
-    kubectl.must("wait", "--for=delete", "workloads", "--all", "--all-namespaces", "--timeout=60s")
+    kubectl.must("wait", "--for=delete", "workloads", "--all", "--all-namespaces", "--timeout=100s")
 
 
 def evicted(kubectl: Kubectl, *jobs: Object) -> list[Object]:

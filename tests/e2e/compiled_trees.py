@@ -18,7 +18,7 @@ from .kubectl import FIELD_MANAGER, Kubectl, Object
 
 POLICIES = Path(__file__).parent / "policies"
 _AS_OF = "2026-01-01"
-_IN_FORCE_S = 30
+_IN_FORCE_S = 120
 
 
 @dataclass(frozen=True, slots=True)

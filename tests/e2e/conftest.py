@@ -29,7 +29,7 @@ BINARIES = "APPORTION_E2E_BIN"
 KUEUE = "APPORTION_E2E_KUEUE"
 KWOK = "APPORTION_E2E_KWOK"
 KUBERAY = "APPORTION_E2E_KUBERAY"
-_ESTABLISHED_S = 60
+_ESTABLISHED_S = 180
 _ENGINE_NAMESPACES = ("kai-scheduler", "koordinator-system", "kube-queue", "volcano-system", "yunikorn")
 """Namespaces created by an engine's installation, in which a tree may write configuration."""
 _LOGS = pytest.StashKey[list[Path]]()

@@ -134,7 +134,7 @@ def scheduler(access: Path, log: Path, *arguments: str, lease: str = "apportion-
             yield
         finally:
             process.terminate()
-            assert process.wait(timeout=30) == 0, log.read_text()
+            assert process.wait(timeout=120) == 0, log.read_text()
 
 
 def sharing_configuration(folder: Path, timeout_s: int) -> str:

@@ -28,7 +28,7 @@ COLLECTIONS = (
     *(f"{WATCHED[kind].everywhere}?labelSelector={POOL}" for kind in ("Node", "Queue", "SchedulingShard")),
 )
 """The paths of everything that is created, for requests that delete it at once."""
-_SETTLED_S = 30
+_SETTLED_S = 120
 _MERGE = "application/merge-patch+json"
 
 Placed = Counter[tuple[str, str]]

@@ -76,7 +76,7 @@ def seed_cluster(
 def empty(kubectl: Kubectl, namespace: str) -> None:
     """Delete the workloads of a namespace, and then their pods."""
     for kinds in (_WORKLOADS, "pods"):
-        kubectl.must("delete", kinds, "--all", f"--namespace={namespace}", "--cascade=background", "--timeout=60s")
+        kubectl.must("delete", kinds, "--all", f"--namespace={namespace}", "--cascade=background", "--timeout=100s")
 
 
 def submit_bound(

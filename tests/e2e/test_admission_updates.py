@@ -15,7 +15,7 @@ from .workloads import QUEUE_LABEL, deployment, job, pod, ray_cluster, template
 pytestmark = pytest.mark.e2e
 
 ALPHA = {QUEUE_LABEL: "alpha"}
-_PODS_MADE_S = 30
+_PODS_MADE_S = 120
 _PLATFORM_ROLE = "namespace-keeper"
 
 

@@ -71,7 +71,7 @@ def test_every_update_is_accepted(
             before = after
             assert managed(cluster, after) == {identity(one) for tree in after for one in tree.objects()}, state
             if engine == "kueue":
-                cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
+                cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=100s")
     finally:
         delete_unused(cluster, *before)
 

@@ -13,7 +13,7 @@ from .kubectl import Kubectl, Object
 
 pytestmark = pytest.mark.e2e
 
-_TYPES_CHECKED_S = 60
+_TYPES_CHECKED_S = 180
 
 
 _POLICIES = [pytest.param(folder, id=f"{folder.parent.name}-{folder.name}") for folder in policies()]
@@ -37,7 +37,7 @@ def test_every_object_is_stored(clusters: Clusters, cluster_for: Callable[[Seque
             for tree in trees:
                 _applies(kubectl, tree, f"{where}/{tree.target}")
                 if tree.target == "kueue":
-                    kubectl.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
+                    kubectl.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=100s")
         finally:
             delete_unused(kubectl, *trees)
         for tree in trees:

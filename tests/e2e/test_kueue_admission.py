@@ -27,7 +27,7 @@ def cluster(
     trees = compile_policy(POLICY, tmp_path_factory.mktemp("rendered"), "on-kueue")["on-kueue", "one"]
     cluster = cluster_for(trees)
     with installed(cluster, trees, refused=(pod("vision", scheduler=None, node="node-1"),)):
-        cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
+        cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=100s")
         yield cluster
         clear(cluster)
 

@@ -68,11 +68,11 @@ def test_manager_version_is_pinned(kueue: Kubectl, queue: str) -> None:
 
 def test_jobs_are_admitted_up_to_the_quota(kueue: Kubectl, queue: str) -> None:
     """The first Job uses both CPUs; the second stays suspended until the first is deleted."""
-    kueue.must("wait", "--for=condition=Active", f"clusterqueue/{queue}", "--timeout=30s")
+    kueue.must("wait", "--for=condition=Active", f"clusterqueue/{queue}", "--timeout=100s")
     first, second = (_job(queue, name) for name in ("first", "second"))
     assert kueue.create(first).said == ""
     wait_for(kueue, first, is_admitted, "admitted")
-    kueue.must("wait", "--for=jsonpath={.spec.suspend}=false", "job/first", "--timeout=30s")
+    kueue.must("wait", "--for=jsonpath={.spec.suspend}=false", "job/first", "--timeout=100s")
     assert kueue.create(second).said == ""
     refused = wait_for(kueue, second, is_held_back, "held back")
     assert "insufficient unused quota for cpu" in condition(refused, "QuotaReserved")["message"]

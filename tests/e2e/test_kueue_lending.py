@@ -41,7 +41,7 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Trees]:
 def cluster(cluster_for: ClusterFor, states: Mapping[str, Trees]) -> Iterator[Kubectl]:
     cluster = cluster_for(states["first"])
     with installed(cluster, states["first"], refused=(pod("lender", scheduler=None, node="node-1"),)):
-        cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
+        cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=100s")
         yield cluster
         clear(cluster)
 

@@ -20,7 +20,7 @@ from .kubectl import Kubectl, Object
 
 pytestmark = pytest.mark.e2e
 
-_ADMITTED_S = 60
+_ADMITTED_S = 180
 _QUEUE_ID = "apportion.dev/queue-id"
 _ROOM = {"cpu": "1k", "memory": "100Ti", "nvidia.com/gpu": "100", "pods": "1k"}
 
@@ -48,7 +48,7 @@ def test_every_namespace_is_admitted(
             for tree in trees:
                 answer = kubectl.apply(tree.files)
                 assert answer.accepted, answer.said
-            kubectl.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
+            kubectl.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=100s")
             answer = kubectl.create(*jobs)
             assert answer.accepted, answer.said
             _wait_until_admitted(kubectl, jobs, f"{environment}/{name}")

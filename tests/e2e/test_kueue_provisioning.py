@@ -38,7 +38,7 @@ pytestmark = pytest.mark.e2e
 POLICY = REPOSITORY / "examples" / "seed-003-gke-dws"
 _NAMESPACE = "batch"
 _CONSUMES = "autoscaling.x-k8s.io/consume-provisioning-request"
-_ANSWERED_S = 30
+_ANSWERED_S = 120
 _SETTLED_S = 180
 
 
@@ -49,7 +49,7 @@ def cluster(
     trees = compile_policy(POLICY, tmp_path_factory.mktemp("rendered"))["demo", "dws"]
     cluster = cluster_for(trees)
     with installed(cluster, trees, refused=(pod(_NAMESPACE, scheduler=None, node="node-1"),)):
-        cluster.must("wait", "--for=condition=Active", "clusterqueues,admissionchecks", "--all", "--timeout=60s")
+        cluster.must("wait", "--for=condition=Active", "clusterqueues,admissionchecks", "--all", "--timeout=100s")
         yield cluster
         clear(cluster)
 
@@ -78,7 +78,7 @@ def test_job_starts_after_provisioning(cluster: Kubectl, work: Object) -> None:
     wait_for(cluster, work, is_admitted, "admitted")
     name = work["metadata"]["name"]
     flags = ("--for=jsonpath={.spec.suspend}=false", f"job/{name}", f"--namespace={_NAMESPACE}")
-    cluster.must("wait", "--timeout=30s", *flags)
+    cluster.must("wait", "--timeout=100s", *flags)
     started = cluster.get("job", name, f"--namespace={_NAMESPACE}")["spec"]["template"]
     assert started["metadata"]["annotations"][_CONSUMES] == request["metadata"]["name"]
 

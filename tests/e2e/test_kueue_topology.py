@@ -28,7 +28,7 @@ HOST = "kubernetes.io/hostname"
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"
 GATE = "kueue.x-k8s.io/topology"
 BLOCKS = {"gpu-0": "a", "gpu-1": "a", "gpu-2": "b", "gpu-3": "b"}
-_PLACED_S = 30
+_PLACED_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def cluster(
         for node in nodes:
             _make(cluster, node)
         with installed(cluster, trees, refused=(pod("vision", scheduler=None, node="gpu-0"),)):
-            cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
+            cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=100s")
             yield cluster
             clear(cluster)
     finally:

@@ -15,7 +15,7 @@ from .workloads import deployment, job, pod, ray_cluster, template
 
 pytestmark = pytest.mark.e2e
 
-_COUNTED_S = 30
+_COUNTED_S = 120
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,7 @@ def owned_pods(cluster: Kubectl) -> Iterator[Mapping[str, Object]]:
     try:
         assert cluster.create(*definitions).accepted
         names = [f"crd/{one['metadata']['name']}" for one in definitions]
-        cluster.must("wait", "--for=condition=Established", *names, "--timeout=60s")
+        cluster.must("wait", "--for=condition=Established", *names, "--timeout=100s")
         owners = list(owner_objects(NAMESPACE))
         answer = cluster.create(*owners)
         assert answer.accepted, answer.said

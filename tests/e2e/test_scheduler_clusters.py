@@ -35,7 +35,7 @@ them at random.
 """
 _N_EVICTING = 12
 """The number of cycles that were recorded of the clusters in which pods are evicted, and only of those."""
-_LISTED_S = 30
+_LISTED_S = 120
 
 
 def _cycles_until_rest(one: RecordedCluster) -> int:
@@ -51,7 +51,7 @@ def shards(kubectl: Kubectl) -> Iterator[tuple[RecordedShards, Sequence[Recorded
     assert len(clusters) == 38
     kubectl.must("create", "namespace", NAMESPACE)
     try:
-        kubectl.must("wait", "--for=create", "serviceaccount/default", f"--namespace={NAMESPACE}", "--timeout=30s")
+        kubectl.must("wait", "--for=create", "serviceaccount/default", f"--namespace={NAMESPACE}", "--timeout=100s")
         yield RecordedShards(connect(str(kubectl.kubeconfig)), clusters), clusters
     finally:
         for path in COLLECTIONS:

@@ -79,6 +79,7 @@ def test_gang_bound_by_kai_is_taken_over_whole_and_handed_back(cluster: Kubectl,
         # The gang is above the guarantee of its queue, and is evicted as a whole.
         assert cluster.create(pod("vision", "sched-vision", 2)).accepted
         until(lambda: bound(cluster), lambda found: found == {"vision"}, log)
+        until(lambda: events(cluster, "Reclaimed"), lambda found: len(found) == 2, log)
     assert {one["involvedObject"]["name"] for one in events(cluster, "Reclaimed")} == {"gang-0", "gang-1"}
     # What remains is what KAI reads: the pod's group and its queue; the lease is free.
     left = pods(cluster)["vision"]

@@ -52,7 +52,7 @@ def cluster(plane: ControlPlane, live: LiveScenario, tmp_path: Path) -> Iterator
         kubectl = plane.kubectl
         kubectl.must("create", "namespace", LAB)
         try:
-            kubectl.must("wait", "--for=create", "serviceaccount/default", f"--namespace={LAB}", "--timeout=30s")
+            kubectl.must("wait", "--for=create", "serviceaccount/default", f"--namespace={LAB}", "--timeout=100s")
             profile = rendered / "plain/kubernetes/native/kube-scheduler.yaml"
             with kube_scheduler(kubectl, binaries(BINARIES), yaml.safe_load(profile.read_text())):
                 yield kubectl

@@ -16,7 +16,7 @@ Object = dict[str, Any]
 POD_GROUPS = "/apis/scheduling.run.ai/v2alpha2"
 QUEUES = "/apis/scheduling.run.ai/v2/queues"
 NODES = "/api/v1/nodes"
-_INITIALIZED_S = 10
+_INITIALIZED_S = 60
 _TYPES = {"PATCH": "application/merge-patch+json"}
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..control_plane import ControlPlane, kubeconfig, kubeconfig_of_proxy
+from ..live_scheduler import until
 from .api_client import ApiClient
 from .cluster_state import ClusterState, read_state
 from .fault_proxy import FaultProxy, fault_proxy
@@ -17,9 +18,12 @@ from .gangs import Gang, create_gangs
 from .invariants import ALWAYS, AT_REST, violations
 from .scheduler_process import Scheduler, scheduler
 
-RECOVERY_S = 15.0
-"""Within this time after the end of a fault, what can be bound is bound, and the invariants hold."""
-_CREATED_S = 90.0
+RECOVERY_S = 28.0
+"""Within this time after the end of a fault, what can be bound is bound, and the invariants hold.
+
+It is below the 30 s after which the scheduler reads what no watch has confirmed, and the 60 s of idle cycles.
+"""
+_CREATED_S = 180.0
 ACCOUNT = "apportion-scheduler"
 SYSTEM = "apportion-system"
 LEASE = f"{SYSTEM}/apportion-scheduler"
@@ -92,6 +96,8 @@ class FaultBed:
         lease = {"leaderElection": {"lease": LEASE}}
         name = f"scheduler-{self._n_started}"
         with scheduler(account, self.folder, name, settings or lease, start=start) as started:
+            # The start of the process is not part of the time within which it must recover.
+            until(started.said, lambda said: "initial list of cluster objects complete" in said)
             yield started
 
     def create(self, *gangs: Gang) -> None:
@@ -123,8 +129,12 @@ class FaultBed:
             )
             time.sleep(_POLL_S)
 
-    def wait_bound(self, *gangs: Gang, by: Scheduler | None = None, within_s: float = RECOVERY_S) -> ClusterState:
+    def wait_bound(
+        self, *gangs: Gang, any_of: Sequence[Gang] = (), by: Scheduler | None = None, within_s: float = RECOVERY_S
+    ) -> ClusterState:
         """Return the state in which the gangs are bound, every invariant holds, and nothing changes any more.
+
+        If `any_of` is not empty, at least one of these gangs is bound as well.
 
         The invariants of any moment are checked at each poll. The time is counted from when all pods exist.
         """
@@ -139,6 +149,8 @@ class FaultBed:
                 for gang, size in wanted.items()
                 if (n_bound := sum(pod.node is not None for pod in state.pods_of(gang))) < size
             ]
+            if any_of and not state.bound_gangs() & {gang.name for gang in any_of}:
+                missing.append(f"none of {len(any_of)} gangs is bound")
             missing += violations(state, AT_REST)
             if not missing:
                 time.sleep(_REST_S)

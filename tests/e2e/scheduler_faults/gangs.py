@@ -14,7 +14,7 @@ N_NODES = 20
 GPUS_OF_NODE = 8
 _AMOUNTS = {"cpu": "64", "memory": "512Gi", GPU: str(GPUS_OF_NODE), "pods": "110"}
 _N_THREADS = 4
-_EMPTY_S = 30
+_EMPTY_S = 120
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import threading
 
 from .fault_proxy import PASS, Reaction, Request
 
-_LIMIT_S = 30.0
+_LIMIT_S = 120.0
 
 
 class HeldBind:

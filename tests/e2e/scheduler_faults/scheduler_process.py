@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_STOP_S = 30
+_STOP_S = 120
 
 
 @dataclass(slots=True)

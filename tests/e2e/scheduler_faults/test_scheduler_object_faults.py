@@ -22,7 +22,9 @@ pytestmark = pytest.mark.e2e
 GANG = Gang("gang", 6, 4)
 OTHER = Gang("other", 4, 2)
 AFTER = Gang("after", 4, 8)
-_RETRY_DELAY_S = 10
+LATER = Gang("later", 2, 2, "later")
+_RETRY_DELAY_S = 40
+"""10 s after the first rejection, doubled by each of two more, which a slow machine has time for."""
 _LATE_S = 2.0
 _SHARDS = "/apis/kai.scheduler/v1/schedulingshards"
 _SHARD = {"apiVersion": "kai.scheduler/v1", "kind": "SchedulingShard", "metadata": {"name": "rest"}, "spec": {}}
@@ -90,6 +92,10 @@ def test_queues_that_are_edited_and_deleted_under_load(shared: FaultBed) -> None
         shared.create(*tight, extra[0])
         shared.wait_bound(extra[0])
         api.delete(f"{QUEUES}/extra")
+        # Pods have a watch of their own; a later queue is read after the deletion of the other.
+        api.request("POST", QUEUES, queue("later", "all", 8, -1))
+        shared.create(LATER)
+        shared.wait_bound(extra[0], LATER)
         shared.create(extra[1], OTHER)
         state = shared.wait_bound(extra[0], OTHER)
         assert not any(pod.node for pod in state.pods_of(extra[1].name))
@@ -99,7 +105,8 @@ def test_queues_that_are_edited_and_deleted_under_load(shared: FaultBed) -> None
         shared.wait_bound(*tight, *extra, OTHER)
     finally:
         api.request("PATCH", f"{QUEUES}/tight", {"spec": queue("tight", "all", 16, 24)["spec"]})
-        api.delete(f"{QUEUES}/extra")
+        for name in ("extra", "later"):
+            api.delete(f"{QUEUES}/{name}")
 
 
 def test_gang_of_which_one_bind_is_rejected_is_taken_back_and_bound_later(shared: FaultBed) -> None:
@@ -164,9 +171,10 @@ def test_shard_that_is_deleted_and_created_again(bed: FaultBed) -> None:
             bed.create(GANG)
             bed.wait_bound(GANG, by=scheduler)
             bed.api.delete(f"{_SHARDS}/rest")
-            bed.create(OTHER)
+            # Pods have a watch of their own, which may be ahead.
             warning = "nothing is scheduled: the SchedulingShard rest does not exist"
             until(scheduler.said, lambda said: warning in said)
+            bed.create(OTHER)
             time.sleep(_LATE_S)
             assert read_state(bed.api).bound_gangs() == {GANG.name}
             bed.api.request("POST", _SHARDS, _SHARD)
