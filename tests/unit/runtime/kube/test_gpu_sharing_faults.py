@@ -24,7 +24,7 @@ from .sharing_pods import DEVICE, GANG, GROUP, RESERVED, sharing
 OPTIONS = Options("kai-scheduler", period_s=0.02, reservation=ReservationSettings("registry.example/reservation:v1"))
 NODES = ("n1", "n2")
 N_GPUS = 4
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/system/leases/scheduler"
 
 
@@ -120,18 +120,24 @@ def test_gang_that_waits_while_another_scheduler_leads_is_decided_anew() -> None
     server, log = ApiServer(), list[str]()
     server.add(node("n1", N_GPUS), TRAIN, queue("team", None, -1), sharing("half"))
     with running(server) as connection:
-        election = LeaderElection(connection, "system", "scheduler", "one", timing=LeaseTiming(1.0, 0.6, 0.05))
+        election = LeaderElection(connection, "system", "scheduler", "one", timing=LeaseTiming(600, 400, 0.05))
         with scheduling(connection, OPTIONS, log.append, election=election):
             until(lambda: len(_pods(server, RESERVED)) == 1, log)
             (former,) = _pods(server, RESERVED)
-            held = server.held[LEASE]
-            server.put(LEASE, {**held, "spec": {**held["spec"], "holderIdentity": "two"}}, "MODIFIED")
+            _hand_over(server, "two")
             until(lambda: "lost leadership" in log, log)
-            # The other scheduler deletes reservation pods of gangs that it does not hold; its lease expires.
+            # The other scheduler deletes reservation pods of gangs that it does not hold, and releases its lease.
             server.remove(f"/api/v1/namespaces/{RESERVED}/pods/{former}")
+            _hand_over(server, "")
             with _agent(server, random.Random(0)):
                 until(lambda: _bound(server) == {"half"}, log)
     assert [line for line in log if "no GPU can be reserved" in line] == []
+
+
+def _hand_over(server: ApiServer, holder: str) -> None:
+    with server.changed:
+        held = server.held[LEASE]
+        server.put(LEASE, {**held, "spec": {**held["spec"], "holderIdentity": holder}}, "MODIFIED")
 
 
 def _unreserved(server: ApiServer, name: str) -> Iterator[str]:
