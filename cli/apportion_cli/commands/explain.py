@@ -25,12 +25,19 @@ if TYPE_CHECKING:
     from apportion_compiler.explain import QueueExplanation
 
 _CODE = re.compile(r"AP\d{3}")
+_SUBJECTS = "specify a rule such as AP201, a queue (queue vision) or, with --snapshot, a job"
+_CURRENT_FOLDER = "."
 
 
 @click.command()
 @click.argument("subject", nargs=-1, required=True, metavar="RULE | queue ID | job NAME")
 @click.option(
-    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="Policy that declares the queue."
+    "-p",
+    "--policy",
+    default=_CURRENT_FOLDER,
+    envvar=variable("policy"),
+    type=click.Path(),
+    help="Policy that declares the queue.",
 )
 @place_options
 @click.option(
@@ -102,7 +109,7 @@ def explain(
         case ("queue", id_) | (id_,):
             pass
         case _:
-            raise click.UsageError("specify a rule such as AP201, a queue (queue vision) or, with --snapshot, a job")
+            raise click.UsageError(_SUBJECTS)
     from apportion_cli.findings import show_findings
     from apportion_cli.inputs import read_policy
 
@@ -112,6 +119,8 @@ def explain(
     from apportion_compiler.explain import explain_queue
 
     if inputs.policy is None:
+        if len(subject) == 1 and policy == _CURRENT_FOLDER and inputs.is_unreadable:
+            raise click.UsageError(f"{id_} is not a rule, and the current folder has no policy; {_SUBJECTS}")
         return show_findings(console, inputs, inputs.diagnostics, fail_on)
     checked = check_policy(inputs.policy, as_of)
     if checked.graph is None:

@@ -194,6 +194,12 @@ def test_peer_without_environment_is_rejected(run: Run) -> None:
     assert "--peer requires --env and a queue in a policy" in " ".join(refused.err.split())
 
 
+def test_unknown_subject_without_a_policy_is_rejected(run: Run) -> None:
+    refused = run("explain", "slotty")
+    assert (refused.code, refused.out) == (2, "")
+    assert "slotty is not a rule, and the current folder has no policy; specify a rule" in " ".join(refused.err.split())
+
+
 def test_json_has_the_divisions_on_the_path(explained: Run) -> None:
     found = json.loads(explained("vision", "kai", "-o", "json").out)["fairShare"]
     (share,) = found["divisions"]
