@@ -1,6 +1,4 @@
-"""AP5xx and AP618: features that an engine does not support. `fidelity.py` reports the findings.
-
-
+"""AP5xx and AP618: features that an engine does not support, reported by `compiler/apportion_compiler/fidelity.py`.
 
 A feature whose loss would leave a guarantee, limit or restriction unenforced is an error; one that only changes how a
 cluster is shared is a warning.
