@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .kubectl import Kubectl
-from .processes import Restartable, free_ports, restartable, running, wait_until
+from .processes import Restartable, free_ports, restartable, wait_until
 
 _READY_S = 120
 _ADMINISTRATOR = "administrator"
@@ -53,6 +53,7 @@ class ControlPlane:
     """Go's generator of certificates."""
     etcd: Restartable
     server: Restartable
+    manager: Restartable
     token: str
     """The administrator's."""
 
@@ -84,12 +85,13 @@ def control_plane(binaries: Path, folder: Path) -> Iterator[ControlPlane]:
         )
         wait_until("ready", _is_ready(folder, api_port, tokens[_ADMINISTRATOR]), server.running, limit_s=_READY_S)
         manager = parts.enter_context(
-            running(_controller_manager(binaries, folder, controllers), folder / "kube-controller-manager.log")
+            restartable(_controller_manager(binaries, folder, controllers), folder / "kube-controller-manager.log")
         )
         kubectl = Kubectl(binaries / "kubectl", administrator)
         # Created by a controller in each namespace; pods are rejected without it.
-        wait_until("serving accounts", _has_default_account(kubectl), manager, limit_s=_READY_S)
-        yield ControlPlane(kubectl, folder, api_port, binaries / "generate_cert", etcd, server, tokens[_ADMINISTRATOR])
+        wait_until("serving accounts", _has_default_account(kubectl), manager.running, limit_s=_READY_S)
+        certificates, token = binaries / "generate_cert", tokens[_ADMINISTRATOR]
+        yield ControlPlane(kubectl, folder, api_port, certificates, etcd, server, manager, token)
 
 
 def _make_keys(binaries: Path, folder: Path) -> None:
