@@ -100,7 +100,7 @@ class AckSettings(Declaration):
 
     queue_policy: QueuePolicy | None = Field(
         default=None,
-        description="Policy for queues that do not set their own. Unset: Round, without a Queue object.",
+        description="Policy for queues that do not set their own. Unset: kube-queue's default, Round; no Queue objects are emitted.",
     )
 
 

@@ -63,7 +63,7 @@ class Queue(Declaration):
     children: tuple[Queue, ...] = Field(default=(), description="Queues nested below this one.")
     owner: Owner | None = Field(default=None, description="Owner; inherited from the nearest ancestor.")
     namespaces: tuple[Identifier, ...] = Field(
-        default=(), description="Namespaces whose workloads run in this queue; leaves only."
+        default=(), description="Namespaces whose workloads run in this queue; only leaf queues have any."
     )
     external_namespaces: tuple[Identifier, ...] = Field(
         default=(),

@@ -102,9 +102,9 @@ def _level(proof: ShareProof, division: Division, claim: Claim, queues: Mapping[
         signed = "".join(f" {'-' if each < 0 else '+'} {decimals(abs(each))}" for each in terms[1:])
         yield f"  {decimals(terms[0])}{signed} = {decimals(claim.share)}"
     if _is_at_limit(proof, claim):
-        yield f"  no more: its limit is {_text(resource, claim.share)}"
+        yield f"  gets no more: its limit is {_text(resource, claim.share)}"
     elif _has_all(claim) and claim.share < division.total:
-        yield f"  no more: it requests {_text(resource, claim.share)}, capped by the limits of its children"
+        yield f"  gets no more: it requests {_text(resource, claim.share)}, capped by the limits of its children"
     elif division.left <= 0 and not division.rounds and claim.share < division.total:
         yield "  no surplus: the guarantees use all of the capacity"
     elif "weight" in claim.numbers and not claim.numbers["weight"]:

@@ -86,7 +86,7 @@ fair share on prod/koordinator, if every queue requests all resources
   12 GPUs guaranteed
   2 GPUs in surplus round 1: weight 1 of 4, 7 GPUs to divide
   12 + 2 = 14
-  no more: its limit is 14 GPUs
+  gets no more: its limit is 14 GPUs
 `vision` gets 5 GPUs less than `speech`: 4 versus 12 guaranteed, 5 versus 2 of
   the surplus (weight 3 versus 1, `speech` is at its limit).
 """
@@ -131,7 +131,7 @@ GPUs that it can use on prod/volcano, if every queue requests all resources
   12 GPUs guaranteed
   2 GPUs that no other queue can reclaim
   12 + 2 = 14
-  no more: its limit is 14 GPUs
+  gets no more: its limit is 14 GPUs
 `vision` can use 2 GPUs more than `speech`: 4 versus 12 guaranteed, 12 versus 2
   that no other queue can reclaim.
 Volcano's capacity plugin reserves `deserved` and does not divide the remaining
@@ -220,13 +220,13 @@ fair share on prod/koordinator, if every queue requests all resources
   3 GPUs in surplus round 1: weight 1 of 3, 8 GPUs to divide
   2 GPUs returned, because the queue cannot use any more
   20 + 3 - 2 = 21
-  no more: it requests 21 GPUs, capped by the limits of its children
+  gets no more: it requests 21 GPUs, capped by the limits of its children
 `vision` gets 7 GPUs of the 21 GPUs in `research`
   4 GPUs guaranteed
   2 GPUs in surplus round 1: weight 1 of 2, 5 GPUs to divide
   1 GPU in surplus round 2: weight 1 of 1, 1 GPU to divide
   4 + 2 + 1 = 7
-  no more: its limit is 7 GPUs
+  gets no more: its limit is 7 GPUs
 `speech` gets 7 GPUs more than `vision`: 12 versus 4 guaranteed, 2 versus 3 of
   the surplus (`speech` is at its limit, `vision` is at its limit).
 """

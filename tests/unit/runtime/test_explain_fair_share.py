@@ -39,7 +39,7 @@ CASES = {
             "    2 GPUs from its quota",
             "    1 GPU in surplus round 1: 25% of 4 GPUs",
             "      weight 1 of 4 at priority 100",
-            "    no more: no surplus remains",
+            "    gets no more: no surplus remains",
         ],
     ),
     "what others leave goes round again": (
@@ -52,7 +52,7 @@ CASES = {
             "      weight 1 of 2 at priority 100",
             "    2 GPUs in surplus round 2: 100% of 2 GPUs",
             "      weight 1 of 2 at priority 100",
-            "    no more: no surplus remains",
+            "    gets no more: no surplus remains",
         ],
     ),
     "what rounding leaves": (
@@ -64,7 +64,7 @@ CASES = {
             "    2 GPUs in surplus round 1: 33.333% of 8 GPUs",
             "      weight 1 of 3 at priority 100",
             "    1 GPU from rounding",
-            "    no more: no surplus remains",
+            "    gets no more: no surplus remains",
         ],
     ),
     "past use": (
@@ -75,7 +75,7 @@ CASES = {
             "    requests 8 GPUs; quota 0 GPUs, limit unlimited",
             "    3 GPUs in surplus round 1: 42.857% of 8 GPUs",
             "      weight 1 of 2 at priority 100, past usage 25% (k 1)",
-            "    no more: no surplus remains",
+            "    gets no more: no surplus remains",
         ],
     ),
     "limit": (
@@ -87,7 +87,7 @@ CASES = {
             "    1 GPU from its quota",
             "    1 GPU in surplus round 1: 100% of 7 GPUs",
             "      weight 1 of 1 at priority 100",
-            "    no more: its limit is 2 GPUs",
+            "    gets no more: its limit is 2 GPUs",
         ],
     ),
     "no weight": (
@@ -97,7 +97,7 @@ CASES = {
             "  GPUs: fair share 1 GPU of the 8 GPUs in the cluster",
             "    requests 8 GPUs; quota 1 GPU, limit unlimited",
             "    1 GPU from its quota",
-            "    no more, although 7 GPUs remain: its weight is 0",
+            "    gets no more, although 7 GPUs remain: its weight is 0",
         ],
     ),
     "a higher priority takes all": (
@@ -107,7 +107,7 @@ CASES = {
             "  GPUs: fair share 1 GPU of the 8 GPUs in the cluster",
             "    requests 8 GPUs; quota 1 GPU, limit unlimited",
             "    1 GPU from its quota",
-            "    no more: no surplus remains",
+            "    gets no more: no surplus remains",
         ],
     ),
     "below a parent": (
@@ -119,7 +119,7 @@ CASES = {
             "    2 GPUs from its quota",
             "    2 GPUs in surplus round 1: 100% of 2 GPUs",
             "      weight 1 of 1 at priority 100",
-            "    no more: no surplus remains",
+            "    gets no more: no surplus remains",
         ],
     ),
 }

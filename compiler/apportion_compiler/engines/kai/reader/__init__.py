@@ -51,7 +51,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     queues = {id_: _queue(id_, shards, notes) for id_ in shards.groups}
     ordered = tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))
     for id_ in sorted(queues.keys() - set(ordered)):
-        notes.append(Note(queues[id_].object, "is its own ancestor, so KAI drops it: skipped"))
+        notes.append(Note(queues[id_].object, "is its own ancestor; KAI drops it, so it is not imported"))
     if queues and not bound_namespaces(manifests):
         notes.append(
             Note(

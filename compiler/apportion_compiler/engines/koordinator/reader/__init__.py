@@ -94,7 +94,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     by_id = {id_: _queue(id_, held, trees, ids, notes) for id_, held in groups.items()}
     ordered = tuple(parents_first({id_: queue.parent for id_, queue in by_id.items()}))
     for id_ in sorted(by_id.keys() - set(ordered)):
-        notes.append(Note(by_id[id_].object, "is its own ancestor, which Koordinator rejects: skipped"))
+        notes.append(Note(by_id[id_].object, "is its own ancestor, which Koordinator rejects, so it is not imported"))
     facts = admission_facts(manifests)
     preemptible: Mapping[str, bool] = {} if facts is None else facts.preemptible
     return with_namespaces(

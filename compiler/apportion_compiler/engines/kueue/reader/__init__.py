@@ -99,7 +99,9 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     parents = {node.id: above.get(node.holder.parent or "") for node in nodes.values() if node.id != root}
     ordered = tuple(parents_first(parents))
     for id_ in sorted(parents.keys() - set(ordered)):
-        notes.append(Note(str(nodes[id_].holder), "is its own ancestor, so Kueue admits no workloads there: skipped"))
+        notes.append(
+            Note(str(nodes[id_].holder), "is its own ancestor; Kueue admits no workloads there, so it is not imported")
+        )
     on_gpus = sorted({f for node in nodes.values() for f, resource in node.quotas.nominal if resource == GPU})
     facts = flavor_facts(manifests, on_gpus)
     flavor_resources = _flavor_resources(nodes, parents, ordered)

@@ -53,7 +53,9 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     queues, pools = _with_pools(dict(_without_sums(queues)), tree)
     ordered = tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))
     for id_ in sorted(queues.keys() - set(ordered)):
-        notes.append(Note(queues[id_].object, "is its own ancestor, so Volcano schedules nothing: skipped"))
+        notes.append(
+            Note(queues[id_].object, "is its own ancestor; Volcano schedules nothing there, so it is not imported")
+        )
     if queues and not bound_namespaces(manifests):
         notes.append(
             Note(
