@@ -18,11 +18,8 @@ from .gangs import Gang, create_gangs
 from .invariants import ALWAYS, AT_REST, violations
 from .scheduler_process import Scheduler, scheduler
 
-RECOVERY_S = 28.0
-"""Within this time after the end of a fault, what can be bound is bound, and the invariants hold.
-
-It is below the 30 s after which the scheduler reads what no watch has confirmed, and the 60 s of idle cycles.
-"""
+RECOVERY_S = 15.0
+"""Within this time after the end of a fault, what can be bound is bound, and the invariants hold."""
 _CREATED_S = 180.0
 ACCOUNT = "apportion-scheduler"
 SYSTEM = "apportion-system"

@@ -23,8 +23,7 @@ GANG = Gang("gang", 6, 4)
 OTHER = Gang("other", 4, 2)
 AFTER = Gang("after", 4, 8)
 LATER = Gang("later", 2, 2, "later")
-_RETRY_DELAY_S = 40
-"""10 s after the first rejection, doubled by each of two more, which a slow machine has time for."""
+_RETRY_DELAY_S = 10
 _LATE_S = 2.0
 _SHARDS = "/apis/kai.scheduler/v1/schedulingshards"
 _SHARD = {"apiVersion": "kai.scheduler/v1", "kind": "SchedulingShard", "metadata": {"name": "rest"}, "spec": {}}
