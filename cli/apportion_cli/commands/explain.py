@@ -26,18 +26,12 @@ if TYPE_CHECKING:
 
 _CODE = re.compile(r"AP\d{3}")
 _SUBJECTS = "specify a rule such as AP201, a queue (queue vision) or, with --snapshot, a job"
-_CURRENT_FOLDER = "."
 
 
 @click.command()
 @click.argument("subject", nargs=-1, required=True, metavar="RULE | queue ID | job NAME")
 @click.option(
-    "-p",
-    "--policy",
-    default=_CURRENT_FOLDER,
-    envvar=variable("policy"),
-    type=click.Path(),
-    help="Policy that declares the queue.",
+    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="Policy that declares the queue."
 )
 @place_options
 @click.option(
@@ -119,9 +113,10 @@ def explain(
     from apportion_compiler.explain import explain_queue
 
     if inputs.policy is None:
-        if len(subject) == 1 and policy == _CURRENT_FOLDER and inputs.is_unreadable:
-            raise click.UsageError(f"{id_} is not a rule, and the current folder has no policy; {_SUBJECTS}")
-        return show_findings(console, inputs, inputs.diagnostics, fail_on)
+        code = show_findings(console, inputs, inputs.diagnostics, fail_on)
+        if len(subject) == 1:
+            console.err(f"{id_} is not a rule, so it was looked up as a queue; {_SUBJECTS}")
+        return code
     checked = check_policy(inputs.policy, as_of)
     if checked.graph is None:
         return show_findings(console, inputs, checked.diagnostics, fail_on)

@@ -194,10 +194,16 @@ def test_peer_without_environment_is_rejected(run: Run) -> None:
     assert "--peer requires --env and a queue in a policy" in " ".join(refused.err.split())
 
 
-def test_unknown_subject_without_a_policy_is_rejected(run: Run) -> None:
-    refused = run("explain", "slotty")
-    assert (refused.code, refused.out) == (2, "")
-    assert "slotty is not a rule, and the current folder has no policy; specify a rule" in " ".join(refused.err.split())
+@pytest.mark.parametrize(("text", "says"), [(None, "contains none of"), ("x = 1", "declares no Policy")])
+def test_unknown_subject_without_a_policy_is_no_rule(run: Run, tmp_path: Path, text: str | None, says: str) -> None:
+    """The fault of the policy is reported as well."""
+    if text is not None:
+        (tmp_path / "policy.py").write_text(text)
+    refused = run("explain", "slotty", "-p", str(tmp_path))
+    assert refused.code == 3
+    said = " ".join((refused.out + refused.err).split())
+    assert says in said
+    assert "slotty is not a rule, so it was looked up as a queue; specify a rule" in said
 
 
 def test_json_has_the_divisions_on_the_path(explained: Run) -> None:
