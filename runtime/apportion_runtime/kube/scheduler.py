@@ -222,10 +222,10 @@ def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None
         misplaced = pods_of_undefined_sub_groups(session, job)
         result.pending[pending_kind(pending)] += pending.n_pending + sum(pod.node is None for pod in misplaced)
         why = pending.noted or "; ".join(reason.text for reason in pending.reasons)
-        refusal = refusals.get("/".join(group_of(job)))
-        if refusal is not None:
+        key = group_of(job)
+        if refusals and (refusal := refusals.get("/".join(key))) is not None:
             why = f"{why}\n{refusal}" if why else refusal
-        group = scheduling.cluster.get(POD_GROUP, *group_of(job))
+        group = scheduling.cluster.get(POD_GROUP, *key)
         if why and group is not None:
             _report(scheduling, group, why, is_warning=False)
         for waiting in (*(task.pod for task in job.tasks.values()), *misplaced):

@@ -159,12 +159,10 @@ class NodeRanking:
 
     def counts_without(self, rows: Iterable[int]) -> dict[FilterStatus, int]:
         """Return the number of nodes with each status, without some rows."""
-        counts = {status: count for status, count in self.counts.items() if status is not None and count}
+        counts = dict(self.counts)
         for row in rows:
-            status = self.statuses[row]
-            if status is not None:
-                counts[status] -= 1
-        return {status: count for status, count in counts.items() if count}
+            counts[self.statuses[row]] -= 1
+        return {status: count for status, count in counts.items() if status is not None and count}
 
     def best_of(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Return the rows with the highest score among some."""
