@@ -113,10 +113,10 @@ def explain(
     from apportion_compiler.explain import explain_queue
 
     if inputs.policy is None:
-        code = show_findings(console, inputs, inputs.diagnostics, fail_on)
+        exit_code = show_findings(console, inputs, inputs.diagnostics, fail_on)
         if len(subject) == 1:
             console.err(f"{id_} is not a rule, so it was looked up as a queue; {_SUBJECTS}")
-        return code
+        return exit_code
     checked = check_policy(inputs.policy, as_of)
     if checked.graph is None:
         return show_findings(console, inputs, checked.diagnostics, fail_on)
