@@ -52,6 +52,11 @@ class PendingQueue:
         """Whether any workload is active."""
         return bool(self._active)
 
+    @property
+    def has_inadmissible(self) -> bool:
+        """Whether any workload or shape is inadmissible."""
+        return bool(self._inadmissible or self._no_fit_shapes)
+
     def is_waiting(self, key: str) -> bool:
         """Return whether a workload is active."""
         return key in self._active

@@ -5,7 +5,7 @@ Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/queue/manager.go and inadmissib
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -43,8 +43,12 @@ class PendingQueues:
     ) -> None:
         self._cluster_state = cluster_state
         self._parents = parents
-        self._queues = {queue.name: PendingQueue(queue.strategy, partial(selects, queue)) for queue in queues}
+        by_name = sorted(queues, key=lambda queue: queue.name)
+        self._queues = {queue.name: PendingQueue(queue.strategy, partial(selects, queue)) for queue in by_name}
         self._freed: list[str] = []
+        # The queues of each root cohort, in the hierarchy for which they were collected.
+        self._of_root: dict[str, list[PendingQueue]] = {}
+        self._collected_for: Parents | None = None
 
     def __contains__(self, queue: str) -> bool:
         return queue in self._queues
@@ -72,7 +76,7 @@ class PendingQueues:
     def heads(self) -> list[Pending]:
         """Remove and return the head of each active queue; from now on, queues with freed quota are collected again."""
         self._freed = []
-        heads = [self._queues[name].pop() for name in sorted(self._queues) if self._queues[name].is_active]
+        heads = [queue.pop() for queue in self._queues.values() if queue.is_active]
         return [head for head in heads if head is not None]
 
     def queue_inadmissible(self, queue: str) -> None:
@@ -86,16 +90,20 @@ class PendingQueues:
             self.queue_inadmissible(queue)
 
     def _queue_inadmissible(self, queues: Iterable[PendingQueue]) -> None:
+        now = self._cluster_state.now
         for queue in queues:
-            queue.queue_inadmissible(self._cluster_state.now)
+            if queue.has_inadmissible:
+                queue.queue_inadmissible(now)
         self._cluster_state.request_cycle()
 
-    def _of_cohort(self, queue: str) -> Iterator[PendingQueue]:
+    def _of_cohort(self, queue: str) -> Sequence[PendingQueue]:
         parents = self._parents()
-        root = queue_path(parents, queue)[-1]
-        for name, pending in self._queues.items():
-            if name == queue or queue_path(parents, name)[-1] == root:
-                yield pending
+        if self._collected_for is not parents:
+            self._collected_for = parents
+            self._of_root.clear()
+            for name, pending in self._queues.items():
+                self._of_root.setdefault(queue_path(parents, name)[-1], []).append(pending)
+        return self._of_root.get(queue_path(parents, queue)[-1], ())
 
 
 def queue_path(parents: Parents, queue: str) -> list[str]:

@@ -73,6 +73,9 @@ class DominantShare:
         return UNLIMITED if math.isinf(self.weighted) else math.ceil(self.weighted)
 
 
+_NO_QUOTA = Quota()
+
+
 class CohortTree:
     """The quota tree, with the subtree quota and usage of each node.
 
@@ -116,7 +119,7 @@ class CohortTree:
 
     def _kept(self, node: Node, fr: FlavorResource) -> int:
         """Return what a node does not lend."""
-        limit = node.quotas.get(fr, Quota()).lending_limit
+        limit = node.quotas.get(fr, _NO_QUOTA).lending_limit
         return 0 if limit is None else max(0, _subtract(self.quota[node.name].get(fr, 0), limit))
 
     def names(self) -> tuple[str, ...]:
@@ -130,7 +133,7 @@ class CohortTree:
         if node.parent is None:
             return _subtract(quota, usage)
         from_parent = self.available(node.parent, fr)
-        kept, limit = self._kept(node, fr), node.quotas.get(fr, Quota()).borrowing_limit
+        kept, limit = self._kept(node, fr), node.quotas.get(fr, _NO_QUOTA).borrowing_limit
         if limit is not None:
             used = max(0, _subtract(usage, kept))
             from_parent = min(from_parent, _add(_subtract(_subtract(quota, kept), used), limit))
@@ -143,7 +146,7 @@ class CohortTree:
         if node.parent is None:
             return quota
         found = _add(self._kept(node, fr), self.potential(node.parent, fr))
-        limit = node.quotas.get(fr, Quota()).borrowing_limit
+        limit = node.quotas.get(fr, _NO_QUOTA).borrowing_limit
         return found if limit is None else min(found, _add(quota, limit))
 
     def dominant_share(self, name: str, request: Mapping[FlavorResource, int] | None = None) -> DominantShare:

@@ -106,18 +106,19 @@ class UsageTree(CohortTree):
 
     def _add(self, name: str, fr: FlavorResource, amount: int) -> None:
         self._shares.pop(name, None)
-        beyond = amount - self.local(name, fr)
-        self.usage[name][fr] = self.usage[name].get(fr, 0) + amount
-        parent = self.parent(name)
+        node, usage = self._nodes[name], self.usage[name]
+        used, parent = usage.get(fr, 0), node.parent
+        usage[fr] = used + amount
+        beyond = amount - max(0, self._kept(node, fr) - used)
         if parent is not None and beyond > 0:
             self._add(parent, fr, beyond)
 
     def _remove(self, name: str, fr: FlavorResource, amount: int) -> None:
         self._shares.pop(name, None)
-        used = self.usage[name].get(fr, 0)
-        in_parent = used - self._kept(self._nodes[name], fr)
-        self.usage[name][fr] = used - amount
-        parent = self.parent(name)
+        node, usage = self._nodes[name], self.usage[name]
+        used, parent = usage.get(fr, 0), node.parent
+        usage[fr] = used - amount
+        in_parent = used - self._kept(node, fr)
         if parent is not None and in_parent > 0:
             self._remove(parent, fr, min(amount, in_parent))
 
