@@ -65,11 +65,9 @@ class Gangs:
     def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Assign a pod to its group, add its record, and return it."""
         records = self._cluster_state.records
-        first = self._job_pods.of_first(made)
+        first = self._of_first(running, made)
         if first is not None:
-            name = first.group.name
-            if running.groups.get(name) is first.group and first.group.made is first.group_object:
-                return records.set_pod(record_like(first.record, made))
+            return records.set_pod(record_like(first.record, made))
         n_faults = len(records.faults)
         name, part = self._group(running, made)
         kept = {key: value for key, value in annotations_of(made).items() if key not in _OF_KAI}
@@ -80,9 +78,17 @@ class Gangs:
             self._job_pods.note(made, record, _Member(group, group.made, record))
         return record
 
+    def _of_first(self, running: Running, made: Manifest) -> _Member | None:
+        """Return the first pod of a pod's Job if neither the Job nor the group changed since it was grouped."""
+        first = self._job_pods.of_first(made)
+        if first is None or running.groups.get(first.group.name) is not first.group:
+            return None
+        return first if first.group.made is first.group_object else None
+
     def regroup(self, running: Running, made: Manifest) -> None:
         """Update the minimum of a pod's group to that of its workload."""
-        self._group(running, made)
+        if self._of_first(running, made) is None:
+            self._group(running, made)
 
     def _group(self, running: Running, made: Manifest) -> tuple[str, str]:
         grouping = _alone(made) if is_observed(running.manifest) else self._grouping(made)
