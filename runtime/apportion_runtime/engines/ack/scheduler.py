@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apportion_api.ack.names import GANG_FAILED
-from apportion_runtime.core.snapshot import Node
 from apportion_runtime.engines.ack.members import Members
 from apportion_runtime.engines.ack.victims import RECLAIM, PendingGang, PlacedPod, over_max, victims
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, NodeState, PodFacts, Profile
@@ -112,7 +111,7 @@ class AckScheduler(KubeScheduler):
         self._set_aside: dict[str, str] = {}
         """The nominated nodes of assumed pods."""
         self._version = 0
-        self._nodes_then: Sequence[Node] = ()
+        self._node_version = 0
 
     def left(self, pod: PodState) -> None:
         """Remove a pod, and release its usage."""
@@ -135,9 +134,9 @@ class AckScheduler(KubeScheduler):
         if not waiting:
             return []
         self.nodes.refresh()
-        nodes_now = self.nodes.nodes
-        self._version += [*map(id, nodes_now)] != [*map(id, self._nodes_then)]
-        self._nodes_then = nodes_now
+        node_version = cluster_state.records.node_version
+        self._version += node_version != self._node_version
+        self._node_version = node_version
         self._update_nominations(waiting)
         unplaced: list[Unplaced] = []
         moments: list[float] = []
