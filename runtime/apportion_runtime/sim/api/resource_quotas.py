@@ -59,6 +59,8 @@ class Quotas:
                 quota = quota_of(made)
             self._by_namespace.setdefault(quota.namespace, []).append(quota)
         self._charged: dict[tuple[str, str, str], list[tuple[Quota, Usage]]] = {}
+        # A controller creates its pods from one spec.
+        self._last_usage: tuple[Manifest, Usage] | None = None
 
     def of(self, namespace: str) -> Sequence[Quota]:
         """Return the quotas of a namespace, by name."""
@@ -79,7 +81,7 @@ class Quotas:
 
     def _charges(self, made: Manifest, *, refuses: bool) -> list[tuple[Quota, Usage]]:
         quotas = self.of(namespace_of(made))
-        counted = usage_of(made) if quotas else {}
+        counted = self._usage_of(made) if quotas else {}
         charges: list[tuple[Quota, Usage]] = []
         for quota in quotas:
             names = [name for name in quota.hard if name in counted or (_is_pod(made) and _is_of_pods(name))]
@@ -96,6 +98,14 @@ class Quotas:
                 )
             charges.append((quota, asked))
         return charges
+
+    def _usage_of(self, made: Manifest) -> Usage:
+        if not _is_pod(made):
+            return usage_of(made)
+        last = self._last_usage
+        if last is None or last[0] is not made["spec"]:
+            last = self._last_usage = made["spec"], usage_of(made)
+        return last[1]
 
     def _take(self, made: Manifest, charges: list[tuple[Quota, Usage]]) -> None:
         for quota, charged in charges:
