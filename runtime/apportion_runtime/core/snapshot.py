@@ -304,8 +304,13 @@ class Pod:
         """Return the pod in another state."""
         # `dataclasses.replace` takes twice as long.
         values = [*_POD_VALUES(self)]
-        values[_STATE] = status, node
-        values[_GPU_GROUPS], values[_NOMINATED_NODE] = gpu_groups, nominated_node
+        values[_STATE], values[_GPU_GROUPS], values[_NOMINATED_NODE] = (status, node), gpu_groups, nominated_node
+        return Pod(*values)
+
+    def like(self, uid: str, name: str, labels: Labels) -> Pod:
+        """Return another pod with the same template."""
+        values = [uid, name, *_POD_VALUES(self)[2:]]
+        values[_LABELS] = labels
         return Pod(*values)
 
     def differs_in_state(self, other: Pod) -> bool:
@@ -317,7 +322,7 @@ _POD_FIELDS = [field.name for field in fields(Pod)]
 _POD_VALUES = attrgetter(*_POD_FIELDS)
 _CONSTANT_VALUES = attrgetter(*(name for name in _POD_FIELDS if name not in ("status", "node", "gpu_groups")))
 _STATE = slice(_POD_FIELDS.index("status"), _POD_FIELDS.index("node") + 1)
-_GPU_GROUPS, _NOMINATED_NODE = map(_POD_FIELDS.index, ("gpu_groups", "nominated_node"))
+_GPU_GROUPS, _NOMINATED_NODE, _LABELS = map(_POD_FIELDS.index, ("gpu_groups", "nominated_node", "labels"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ _NUMBER = re.compile(
     r"[-+]?(?:0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
 )
 _DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
+_STARTS = frozenset("+-.0123456789")
+"""The first characters of numbers and dates."""
 _WORDS = frozenset(("null", "true", "false", "y", "yes", "n", "no", "on", "off"))
 """What YAML 1.1 or 1.2 reads as null or a boolean, in lower case."""
 
@@ -28,8 +30,10 @@ def top_owner_text(owner: Manifest) -> str:
 
 def _scalar(value: str) -> str:
     """Return a name as YAML: quoted if a parser would not treat it as a string."""
-    is_plain = value and not _NUMBER.fullmatch(value) and not _is_date(value) and value.lower() not in _WORDS
-    return value if is_plain else f'"{value}"'
+    if not value or value.lower() in _WORDS:
+        return f'"{value}"'
+    is_number = value[0] in _STARTS and (_NUMBER.fullmatch(value) is not None or _is_date(value))
+    return f'"{value}"' if is_number else value
 
 
 def _is_date(value: str) -> bool:

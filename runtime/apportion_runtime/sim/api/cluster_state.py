@@ -59,6 +59,8 @@ class ClusterState:
     _changed_nodes: list[dict[str, None]] = field(default_factory=list)
     _cycle_at: float | None = None
     _last_cycle_at: float = -math.inf
+    _requested_at: float = -math.inf
+    """When the next cycle was last requested without a time; -inf if it was not."""
 
     @property
     def now(self) -> float:
@@ -101,7 +103,12 @@ class ClusterState:
 
     def request_cycle(self, at: float | None = None) -> None:
         """Request a scheduling cycle: the next one of the period, or the first one at or after a given time."""
-        earliest = self.now if at is None else max(at, self.now)
+        now = self.now
+        if at is None:
+            if self._requested_at == now and self._cycle_at is not None:
+                return
+            self._requested_at = now
+        earliest = now if at is None else max(at, now)
         period, start = self.timing.period_s, self.clock.start
         cycle_at = start + math.ceil((earliest - start) / period) * period
         if cycle_at <= self._last_cycle_at:
@@ -114,7 +121,7 @@ class ClusterState:
         """Whether a requested cycle is due; marks it as begun. An event left over from a cycle that was moved is skipped."""
         if self._cycle_at is None or self._cycle_at > self.now:
             return False
-        self._cycle_at, self._last_cycle_at = None, self.now
+        self._cycle_at, self._last_cycle_at, self._requested_at = None, self.now, -math.inf
         return True
 
     def note_wait(self, workload: int, why: str, *, what: str = "waiting", pod: str = "") -> None:

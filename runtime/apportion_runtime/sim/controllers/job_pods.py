@@ -6,7 +6,6 @@ created.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Generic, TypeVar
 
 from apportion_api.kubernetes.names import JOB_INDEX_LABEL
@@ -87,4 +86,4 @@ def _are_alike(made: Manifest, other: Manifest) -> bool:
 def record_like(first: Pod, made: Manifest) -> Pod:
     """Return the record of another pod of a Job."""
     metadata = made["metadata"]
-    return replace(first, uid=metadata["uid"], name=metadata["name"], labels=metadata["labels"])
+    return first.like(metadata["uid"], metadata["name"], metadata["labels"])
