@@ -182,6 +182,23 @@ def test_simultaneous_events_are_ordered_by_kind() -> None:
     ]
 
 
+def test_next_cycle_precedes_one_that_was_requested_for_later() -> None:
+    state = Cluster(QUEUES, read_scenario(NODES, lambda name: [])).cluster_state
+
+    def cycles() -> list[float]:
+        """Remove the pending events, and return the times of cycles."""
+        events = [state.events.take() for _ in range(len(state.events))]
+        return [at - state.clock.start for at, event in events if event == CycleDue()]
+
+    state.request_cycle()
+    assert cycles() == [0.0]
+    assert state.begins_cycle()
+    state.request_cycle(state.now + 30.0)
+    state.request_cycle()
+    state.request_cycle()
+    assert cycles() == [1.0, 30.0]
+
+
 def test_clock_is_monotonic() -> None:
     clock = Clock()
     clock.advance(clock.now + 5)

@@ -11,11 +11,14 @@ from apportion_api.kueue.names import ANY, BEST_EFFORT, LOWER_PRIORITY, STRICT
 from apportion_api.kueue.objects import FlavorQuotas, Fungibility, Preemption, ResourceFlavor, ResourceGroup
 from apportion_runtime.engines.kueue.flavor_assigner import amount_text, mismatch
 from apportion_runtime.engines.kueue.pending_queue import PendingQueue, RequeueReason
+from apportion_runtime.engines.kueue.pending_queues import PendingQueues
 from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.engines.kueue.quota_tree import Node, Quota
 from apportion_runtime.engines.kueue.records import STRATEGIES, Holder, Pending, PodSet, Queue
 from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Rules, run_cycle
 from apportion_runtime.engines.kueue.usage_tree import cohort_name
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.scenario.format import Scenario
 
 _GPU = "nvidia.com/gpu"
 
@@ -127,6 +130,28 @@ def test_backoff_is_not_interrupted() -> None:
     waiting.push(_pending("w"), now=0.0, not_before=60.0)
     assert not waiting.queue_inadmissible(59.0)
     assert waiting.queue_inadmissible(60.0)
+
+
+def test_freed_quota_requeues_the_cohort_as_it_is_configured() -> None:
+    parents: dict[str, str | None] = {"a": "org", "b": "org", "c": "other", "org": None, "other": None}
+    state = Cluster((), Scenario(())).cluster_state
+    queues = [_queue(name) for name in "abc"]
+    waiting = PendingQueues(state, queues, lambda: parents, lambda queue, workload: True)
+
+    def requeued_by(queue: str) -> list[str]:
+        for name in "abc":
+            waiting[name].requeue(_pending(name, name), RequeueReason.NO_FIT)
+        waiting.queue_inadmissible(queue)
+        heads = [head.key for head in waiting.heads()]
+        for name in "abc":
+            waiting.remove(name, name)
+        return heads
+
+    assert requeued_by("a") == ["a", "b"]
+    assert requeued_by("c") == ["c"]
+    parents = {**parents, "b": "other"}
+    assert requeued_by("a") == ["a"]
+    assert requeued_by("c") == ["b", "c"]
 
 
 def test_preemptor_keeps_the_head_of_its_queue() -> None:
