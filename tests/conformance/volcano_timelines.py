@@ -40,6 +40,8 @@ def _task_of(said: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, Any]
         pod["priorityClassName"] = class_name
     if said.get("model"):
         pod["nodeSelector"] = {MODEL: said["model"]}
+    if "tolerations" in said:
+        pod["tolerations"] = said["tolerations"]
     template: dict[str, Any] = {"spec": pod}
     if said.get("keep"):
         template["metadata"] = {"annotations": {"volcano.sh/preemptable": "false"}}

@@ -29,6 +29,7 @@ def objects_of(cluster: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "kind": "PriorityClass",
             "metadata": {"name": name},
             "value": value,
+            **({"preemptionPolicy": "Never"} if name in cluster.get("never", ()) else {}),
         }
     for number, (name, said) in enumerate(cluster["queues"].items()):
         yield _queue(name, said, number)
@@ -37,6 +38,10 @@ def objects_of(cluster: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _configuration(cluster: Mapping[str, Any]) -> str:
+    """Return the scheduler's configuration: that of `actions` and `tiers`, or as Apportion writes it."""
+    if "tiers" in cluster:
+        tiers = [{"plugins": plugins} for plugins in cluster["tiers"]]
+        return str(yaml.safe_dump({"actions": cluster["actions"], "tiers": tiers}, sort_keys=False))
     capacity: dict[str, Any] = {"name": "capacity", "enableHierarchy": True}
     if cluster["levels"]:
         capacity["arguments"] = {"ancestorReclaimLevel": cluster["levels"]}
@@ -58,15 +63,21 @@ def _configuration(cluster: Mapping[str, Any]) -> str:
 
 
 def _node(said: Mapping[str, Any], *, is_grouped: bool) -> dict[str, Any]:
-    held = {GPU: str(said["gpu"]), "cpu": str(said["cpu"]), "memory": f"{said['mem']}Gi", "pods": "60"}
+    held = {GPU: str(said["gpu"]), "cpu": str(said["cpu"]), "memory": f"{said['mem']}Gi"}
+    held["pods"] = str(said.get("pods", 60))
     labels = {"kubernetes.io/hostname": said["name"], MODEL: said["model"]}
     if is_grouped:
         labels["volcano.sh/nodegroup-name"] = said["model"]
+    if "group" in said:
+        labels["volcano.sh/nodegroup-name"] = said["group"]
+    spec: dict[str, Any] = {"unschedulable": True} if said.get("cordoned") else {}
+    if "taints" in said:
+        spec["taints"] = said["taints"]
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": said["name"], "labels": labels},
-        "spec": {},
+        "spec": spec,
         "status": {"allocatable": held, "capacity": held, "conditions": [{"type": "Ready", "status": "True"}]},
     }
 
@@ -90,6 +101,8 @@ def _queue(name: str, said: Mapping[str, Any], number: int) -> dict[str, Any]:
         spec["priority"] = said["priority"]
     if "groups" in said:
         spec["affinity"] = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": said["groups"]}}
+    if "affinity" in said:
+        spec["affinity"] = said["affinity"]
     return {
         "apiVersion": API,
         "kind": "Queue",
