@@ -38,7 +38,7 @@ def strategy_score(request: Amounts, node: NodeState, arguments: Mapping[str, ob
 
 
 def binpack_score(request: Amounts, node: NodeState, arguments: Mapping[str, object]) -> float:
-    """Return the score of the binpack plugin."""
+    """Return the score of the binpack plugin; 0 if the node lacks room for any of the weighted resources."""
     weight = int(str(arguments.get("binpack.weight", 1)))
     extended = [name.strip() for name in str(arguments.get("binpack.resources") or "").split(",") if name.strip()]
     total = weights = 0.0
@@ -49,7 +49,9 @@ def binpack_score(request: Amounts, node: NodeState, arguments: Mapping[str, obj
             continue
         capacity = node.allocatable.get(name, 0)
         used = node.requested.get(name, 0) + asked
-        if capacity and own and used <= capacity:
+        if capacity and own:
+            if used > capacity:
+                return 0.0
             total += used * own / capacity
         weights += own
     return total / weights * _MOST_SCORE * weight if weights else 0.0
