@@ -203,9 +203,7 @@ class Volcano(PlainEngine):
             cluster_state.request_cycle()
 
     def _allocatable(self, node: str) -> Amounts:
-        record = self.cluster_state.records.nodes[node]
-        if not record.ready or record.unschedulable:
-            return {}
+        """Return the resources of a node, also of one that is not ready or cordoned (pkg/scheduler/api/node_info.go, setNodeState)."""
         made = self.cluster_state.store.get("Node", "", node)
         assert made is not None
         return amounts(made["status"].get("allocatable"))
