@@ -186,7 +186,7 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
         elif not session.fits_later(task, node):
             # Resources that another pod is pipelined on are not available twice.
             statuses.append(insufficient(tuple(session.lacking_later(task, node))))
-        elif not session.changes(node) or fits_on(task.request, node):
+        elif not session.changes(node) or (fits_on(task.request, node) and node.has_room):
             idle.append(node)
         else:
             later.append(node)

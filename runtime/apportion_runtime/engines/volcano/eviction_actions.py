@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from apportion_api.volcano.configuration import Plugin
 from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
+from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.volcano.amounts import fits, plus
 from apportion_runtime.engines.volcano.configuration import is_decided_by
@@ -18,7 +19,7 @@ from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.reclaim_rules import may_reclaim, reclaimable
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement, merge
-from apportion_runtime.snapshots.pod_requests import total
+from apportion_runtime.snapshots.pod_requests import PODS, total
 
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
 _SYSTEM_NAMESPACE = "kube-system"
@@ -110,16 +111,16 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
             and (not task.is_best_effort or other.is_best_effort)
         ]
 
-    nodes: list[NodeState] = []
+    nodes: list[tuple[NodeState, bool]] = []
     if evicts or not session.capacity.refused(task.queue, task.request):
         nodes = _by_score(session, task, holders, lambda node: _agreed(session, task, may_leave(node), "Preemptable"))
-    for node in nodes:
+    for node, is_admitted in nodes:
         victims = _agreed(session, task, may_leave(node), "Preemptable")
         attempt = Statement()
         leaving = _victim_queue(session, victims, task)
-        while leaving and not _has_room(session, task, node):
+        while leaving and not _has_room(session, task, node, is_admitted=is_admitted):
             session.evict(attempt, leaving.pop(), task, PREEMPT)
-        if _has_room(session, task, node):
+        if _has_room(session, task, node, is_admitted=is_admitted):
             session.pipeline(attempt, task, node, nominates=bool(attempt.evicted))
             merge(statement, attempt)
             return True
@@ -158,8 +159,13 @@ def _is_eligible(session: Session, task: Task) -> bool:
     )
 
 
-def _has_room(session: Session, task: Task, node: NodeState) -> bool:
-    return not session.capacity.refused(task.queue, task.request) and session.fits_later(task, node)
+def _has_room(session: Session, task: Task, node: NodeState, *, is_admitted: bool) -> bool:
+    """Return whether a pod fits on a node; `is_admitted` if it could run there before pods were evicted."""
+    return (
+        not session.capacity.refused(task.queue, task.request)
+        and session.fits_later(task, node)
+        and (is_admitted or session.admits(task, node))
+    )
 
 
 def reclaim(session: Session) -> None:
@@ -230,8 +236,9 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
 
 
 def _fits_without(session: Session, task: Task, node: NodeState, victims: Sequence[Task]) -> bool:
-    """Return whether a pod fits into the future idle resources of a node and those of victims."""
-    return fits(task.request, plus(session.future_idle(node), total(each.request for each in victims)))
+    """Return whether a pod fits into the future idle resources of a node and those of victims, also by the number of pods."""
+    freed = {**total(each.request for each in victims), PODS: len(victims)}
+    return fits({**task.request, PODS: 1}, plus(session.future_idle(node), freed))
 
 
 def _on(session: Session, node: NodeState) -> list[Task]:
@@ -242,8 +249,8 @@ def _on(session: Session, node: NodeState) -> list[Task]:
 
 def _by_score(
     session: Session, task: Task, holders: Collection[str], victims: Callable[[NodeState], list[Task]]
-) -> list[NodeState]:
-    """Return the nodes where a pod fits, if necessary instead of victims, the best first.
+) -> list[tuple[NodeState, bool]]:
+    """Return the nodes where a pod fits, if necessary instead of victims, the best first, and whether it can run there now.
 
     Args:
         session: The cycle.
@@ -270,18 +277,21 @@ def _by_score(
         others |= {name: node for name in holders if (node := session.nodes.get(name)) is not None}
         has_other = len(ranking.feasible(0, 1, frozenset(node.row for node in changing)).rows) > 0
         if not has_other and not any(
-            status is None and is_enough(node) for node, status in session.filtered(task, others.values())
+            _is_candidate(status) and is_enough(node) for node, status in session.filtered(task, others.values())
         ):
             return []
     found = session.predicates(task)
-    nodes = [node for node in session.nodes.all if found[node.name] is None]
+    nodes = [node for node in session.nodes.all if _is_candidate(found[node.name])]
     enough = [node for node in nodes if is_enough(node)]
-    if not enough:
-        return []
-    if len(enough) == 1:
-        return enough
-    scored = session.scored(task, nodes)
-    return sorted(enough, key=lambda node: (-scored[node.name], node.name))
+    if len(enough) > 1:
+        scored = session.scored(task, nodes)
+        enough.sort(key=lambda node: (-scored[node.name], node.name))
+    return [(node, found[node.name] is None) for node in enough]
+
+
+def _is_candidate(status: FilterStatus | None) -> bool:
+    """Return whether evictions may make room on a node. Source: framework/session.go (PredicateForPreemptAction)."""
+    return status is None or not status.for_good
 
 
 def _agreed(session: Session, task: Task, candidates: Sequence[Task], what: str) -> list[Task]:

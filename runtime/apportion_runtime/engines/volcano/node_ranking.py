@@ -17,6 +17,7 @@ from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import MOST, Profile
 from apportion_runtime.engines.kube_scheduler.scores import fit_score, scores
 from apportion_runtime.engines.volcano.node_scores import binpack_score, strategy_score
+from apportion_runtime.snapshots.pod_requests import PODS
 
 TOO_MANY_PODS = FilterStatus(("Too many pods",))
 _NODE_ORDER = {
@@ -118,6 +119,14 @@ def fits_on(request: Mapping[str, int], node: NodeState) -> bool:
         if value > 0 and (name not in allocatable or value > allocatable[name] - requested.get(name, 0)):
             return False
     return True
+
+
+def has_place(node: NodeState, coming: Mapping[str, int]) -> bool:
+    """Return whether one more pod fits on a node by their number, once its releasing resources are free.
+
+    Source: pkg/scheduler/api/pod_info.go (each pod requests one of the node's `pods`).
+    """
+    return len(node.pods) + 1 <= node.allocatable.get(PODS, 0) + coming.get(PODS, 0)
 
 
 def _profile(configuration: SchedulerConfiguration) -> Profile:

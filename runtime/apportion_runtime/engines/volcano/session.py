@@ -20,12 +20,12 @@ from apportion_runtime.engines.volcano.capacity import Capacity
 from apportion_runtime.engines.volcano.job_index import JobIndex
 from apportion_runtime.engines.volcano.jobs import Job, Status, Task
 from apportion_runtime.engines.volcano.node_groups import NodeGroups
-from apportion_runtime.engines.volcano.node_ranking import TOO_MANY_PODS, Rankings, fits_on, tie_key
+from apportion_runtime.engines.volcano.node_ranking import TOO_MANY_PODS, Rankings, fits_on, has_place, tie_key
 from apportion_runtime.engines.volcano.node_scores import binpack_score, strategy_score
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.queue_totals import QueueTotals
 from apportion_runtime.engines.volcano.statement import Statement
-from apportion_runtime.snapshots.pod_requests import add
+from apportion_runtime.snapshots.pod_requests import PODS, add
 
 
 class Session:
@@ -152,8 +152,9 @@ class Session:
         return self.index.is_schedulable(job) and job.queue in self.capacity.queues
 
     def future_idle(self, node: NodeState) -> dict[str, int]:
-        """Return the future idle resources of a node."""
+        """Return the future idle resources of a node, also the number of pods."""
         idle = {name: node.free(name) for name in node.allocatable}
+        idle[PODS] = node.allocatable.get(PODS, 0) - len(node.pods)
         add(idle, self._coming.get(node.name, {}))
         return idle
 
@@ -167,14 +168,17 @@ class Session:
         for name, value in task.request.items():
             if value > (node.free(name) if name in allocatable else 0) + coming.get(name, 0):
                 yield name
+        if not has_place(node, coming):
+            yield PODS
 
     def _becomes_free(self, node: NodeState, request: Mapping[str, int], sign: int) -> None:
         coming = self._coming.setdefault(node.name, {})
         for name, value in request.items():
             coming[name] = coming.get(name, 0) + sign * value
+        coming[PODS] = coming.get(PODS, 0) + sign
 
     def _seen_by_scores(self, node: NodeState) -> NodeState:
-        """Return the copy of a node that scoring uses, with changes that filters do not see.
+        """Return the copy of a node that scoring and the limit of its pods use, with changes that filters do not see.
 
         Source: pkg/scheduler/plugins/predicates/predicates.go (AllocateFunc, DeallocateFunc).
         """
@@ -194,12 +198,16 @@ class Session:
         filters = Filters(task.pod, self._profile, self.nodes)
         for node in nodes:
             filter_status = filters.filter_status(node)
-            if filter_status is None and not node.has_room:
+            if filter_status is None and not self._seen.get(node.name, node).has_room:
                 filter_status = TOO_MANY_PODS
             if filter_status is None and self._groups is not None:
                 why = self._groups.refused(task.queue, node.record.labels)
                 filter_status = FilterStatus((why,), for_good=True) if why else None
             yield node, filter_status
+
+    def admits(self, task: Task, node: NodeState) -> bool:
+        """Return whether a pod can run on a node regardless of free resources."""
+        return all(status is None for _, status in self.filtered(task, (node,)))
 
     def best(self, task: Task, nodes: Sequence[NodeState]) -> NodeState:
         """Return the node with the best score, ties by name."""
@@ -367,7 +375,9 @@ class Session:
         """Return whether a pod fits into a node's future idle resources."""
         coming = self._coming.get(node.name)
         if coming is None:
-            return fits_on(task.request, node)
+            return fits_on(task.request, node) and node.has_room
+        if not has_place(node, coming):
+            return False
         for name, value in task.request.items():
             if value > 0 and value > (node.free(name) if name in node.allocatable else 0) + coming.get(name, 0):
                 return False
