@@ -272,6 +272,47 @@ def test_unsupported_plugin_ends_the_simulation() -> None:
         run(ONE, config=config_map(plugins="  - {name: drf}"))
 
 
+def node(name: str, n_pods: int, **spec: Any) -> Made:
+    held = {"cpu": "32", "memory": "128Gi", "pods": str(n_pods)}
+    labels = {"kubernetes.io/hostname": name}
+    metadata = {"name": name, "labels": labels}
+    status = {"allocatable": held, "capacity": held, "conditions": [{"type": "Ready", "status": "True"}]}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
+
+
+@pytest.mark.parametrize(("n_pods", "n_evicted"), [(2, 1), (3, 0)])
+@pytest.mark.parametrize(("other", "action"), [("a", "preempt"), ("b", "reclaim")])
+def test_pods_are_evicted_for_a_place_on_a_node(n_pods: int, n_evicted: int, other: str, action: str) -> None:
+    history = run(
+        f"""
+until: 20m
+workloads:
+  - {{name: low, kind: Job, queue: {other}, priority: low, pods: 2, cpu: 1, gpus: 0, duration: 1h}}
+  - {{name: high, kind: Job, queue: a, priority: high, cpu: 1, gpus: 0, at: 10m, duration: 5m}}
+""",
+        node("full", n_pods),
+        queue("a", deserved={"cpu": "8"}),
+        queue("b"),
+        *classes(),
+    )
+    assert [taken.action for taken in history.taken] == [action] * n_evicted
+
+
+def test_resources_of_cordoned_nodes_count_for_queues() -> None:
+    history = run(
+        """
+until: 10m
+workloads: [{name: two, kind: Job, queue: a, pods: 2, cpu: 16, gpus: 0, duration: 1m}]
+""",
+        node("open", 10),
+        node("cordoned", 10, unschedulable=True),
+        queue("a"),
+        queue("b", guarantee={"resource": {"cpu": "32"}}),
+        config=config_map(capacity="{name: capacity}"),
+    )
+    assert history.workloads[0].outcome == "succeeded"
+
+
 GROUPS = "  - {name: nodegroup, arguments: {strict: false}}"
 
 
