@@ -77,13 +77,14 @@ class LiveCluster(CachedCluster):
     def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
         before = self._cache.get(kind, namespace, name)
         path = f"{self._cache.kinds[kind].path(namespace, name)}/status"
-        try:
-            made = self._writer.write("PATCH", path, {"status": status}, content_type=_MERGE)
-        except Refused as refused:
-            if refused.rejection is not Rejection.GONE:
-                raise
-        else:
-            self._cache.put_patched(kind, before, made)
+        with self._cache.writing(kind, namespace, name):
+            try:
+                made = self._writer.write("PATCH", path, {"status": status}, content_type=_MERGE)
+            except Refused as refused:
+                if refused.rejection is not Rejection.GONE:
+                    raise
+            else:
+                self._cache.put_patched(kind, before, made)
 
     def bind(self, pod: Manifest, node: str) -> None:
         metadata = pod["metadata"]

@@ -18,7 +18,7 @@ from apportion_runtime.kube.cluster import Change, Key, Manifest, key_of
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable, connection_fault
 from apportion_runtime.kube.object_store import ObjectStore
-from apportion_runtime.kube.own_writes import OwnWrites
+from apportion_runtime.kube.own_writes import OwnWrites, is_older
 from apportion_runtime.kube.owner_reads import OwnerReader
 from apportion_runtime.kube.resources import POD, WATCHED, Resource
 
@@ -191,7 +191,8 @@ class ObjectCache:
         with self._lock:
             held = self._store.of(kind).get(key)
             self._own_writes.stored((kind, key), made, held)
-            if before is not None and held is not None and (held is before or _is_older(held, made)):
+            if before is not None and held is not None and (held is before or is_older(held, made)):
+                self._own_writes.replaces((kind, key), held, made)
                 self._store.put(kind, key, self._assumptions.applied(key, made) if kind == POD else made)
 
     def assume_bound(self, pod: Manifest, node: str, *, is_certain: bool = True) -> None:
@@ -379,22 +380,13 @@ class ObjectCache:
             if kind == POD:
                 self._assumptions.end(key)
             return self._store.drop(kind, key) is not None
-        before = self._store.of(kind).get(key)
-        if before is not None and _is_older(one, before):
-            # The cache has the result of a later own write.
-            self._own_writes.is_own((kind, key), one)
-            return False
-        after = self._assumptions.applied(key, one) if kind == POD else one
-        self._store.put(kind, key, after)
-        is_own = self._own_writes.is_own((kind, key), one)
-        if is_own or not is_relevant(kind, before, after):
+        held = self._store.of(kind).get(key)
+        # The cache may have the result of a later own write.
+        is_stale = held is not None and is_older(one, held)
+        before, after = self._own_writes.receive((kind, key), held, one, is_stale=is_stale), one
+        if not is_stale:
+            after = self._assumptions.applied(key, one) if kind == POD else one
+            self._store.put(kind, key, after)
+        if self._own_writes.is_own((kind, key), one) or not is_relevant(kind, before, after):
             return False
         return not self._own_writes.defers((kind, key), before, after)
-
-
-def _is_older(one: Manifest, other: Manifest) -> bool:
-    """Return whether an object is an earlier version of another one."""
-    metadata, versions = one["metadata"], [each["metadata"].get("resourceVersion") for each in (one, other)]
-    if metadata.get("uid") != other["metadata"].get("uid") or None in versions:
-        return False
-    return int(versions[0]) < int(versions[1])

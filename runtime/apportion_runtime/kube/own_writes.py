@@ -1,7 +1,8 @@
 """Which events of a watch are the scheduler's own writes, also those that it delivers before the response.
 
 While the response of a write is outstanding, the events of its object are undecided. With the response, those with the
-resource version of its result are known as own, and any other one starts a cycle, as it would have without the write.
+resource version of its result are known as own, and any other one starts a cycle, as it would have without the write. If the
+result replaces the cached object before the watch delivers earlier changes, these are compared with the replaced object.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ class OwnWrites:
         self._open: Counter[ObjectKey] = Counter()
         self._undecided: dict[ObjectKey, list[tuple[Manifest | None, Manifest]]] = {}
         self._versions: dict[ObjectKey, set[str]] = {}
+        # The last version that a watch delivered of each object that the cache has in a later version.
+        self._delivered: dict[ObjectKey, Manifest] = {}
 
     def begin(self, key: ObjectKey) -> None:
         """Record that a write is about to be sent."""
@@ -44,6 +47,25 @@ class OwnWrites:
         # A patch that changes nothing has the version of the object, and no event.
         if not is_delivered and (held is None or _version(held) != version):
             self._versions.setdefault(key, set()).add(version)
+
+    def replaces(self, key: ObjectKey, held: Manifest, made: Manifest) -> None:
+        """Record that an object from a response replaces the cached one, maybe before a watch delivers it."""
+        if is_older(held, made):
+            self._delivered.setdefault(key, held)
+
+    def receive(self, key: ObjectKey, held: Manifest | None, after: Manifest, *, is_stale: bool) -> Manifest | None:
+        """Record an event, and return the object as it was before it.
+
+        Args:
+            key: The object.
+            held: The cached object.
+            after: The object that the watch delivers.
+            is_stale: Whether the cache has a later version.
+        """
+        before = self._delivered.pop(key, held)
+        if is_stale:
+            self._delivered[key] = after
+        return before
 
     def decide(self, key: ObjectKey, is_own: IsOwn) -> bool:
         """Drop the undecided events that are own writes, and return whether there are any."""
@@ -73,12 +95,22 @@ class OwnWrites:
     def forget(self, key: ObjectKey) -> None:
         """Forget an object that no longer exists: no event of it follows."""
         self._versions.pop(key, None)
+        self._delivered.pop(key, None)
 
     def forget_kind(self, kind: str) -> None:
         """Forget the versions of a kind that was listed again: earlier events are not delivered."""
         self._versions = {key: versions for key, versions in self._versions.items() if key[0] != kind}
+        self._delivered = {key: delivered for key, delivered in self._delivered.items() if key[0] != kind}
 
 
 def _version(manifest: Manifest) -> str | None:
     version: str | None = manifest["metadata"].get("resourceVersion")
     return version
+
+
+def is_older(one: Manifest, other: Manifest) -> bool:
+    """Return whether an object is an earlier version of another one."""
+    metadata, versions = one["metadata"], [each["metadata"].get("resourceVersion") for each in (one, other)]
+    if metadata.get("uid") != other["metadata"].get("uid") or None in versions:
+        return False
+    return int(versions[0]) < int(versions[1])

@@ -197,6 +197,11 @@ def deliver(cache: ObjectCache, server: Server, pod: dict[str, Any]) -> None:
     until(lambda: held(cache)["metadata"]["resourceVersion"] == pod["metadata"]["resourceVersion"])
 
 
+def deliver_stale(server: Server, pod: dict[str, Any]) -> None:
+    """Deliver a version that the cache has, or that is earlier; it is handled before any later event."""
+    server.events.put({"type": "MODIFIED", "object": pod})
+
+
 def _version(server: Server, version: str, **metadata: Any) -> dict[str, Any]:
     return {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": version, **metadata}}
 
@@ -284,6 +289,60 @@ def test_parallel_own_patches_of_an_object_start_no_cycle(
     cache.changed.clear()
     _label(cluster)
     deliver(cache, server, second)
+    assert not _starts_cycle(cache, server)
+
+
+@pytest.mark.parametrize("n_own", [1, 2])
+def test_change_by_another_client_just_before_an_own_patch_starts_a_cycle_if_its_event_follows_the_response(
+    n_own: int, cache: ObjectCache, cluster: LiveCluster, server: Server
+) -> None:
+    changed = _version(server, "2", labels={"other": "1"})
+    own = [_version(server, version, labels={"other": "1", "own": version}) for version in ("3", "4")[:n_own]]
+    cache.changed.clear()
+    for server.pod in own:
+        _label(cluster)
+    assert not cache.changed.is_set()
+    for event in (changed, *own):
+        deliver_stale(server, event)
+    assert _starts_cycle(cache, server)
+
+
+def test_heartbeat_just_before_an_own_patch_starts_no_cycle_if_its_event_follows_the_response(
+    cache: ObjectCache, cluster: LiveCluster, server: Server
+) -> None:
+    beat = {**_version(server, "2"), "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    server.pod = {**_version(server, "3", labels={"own": "1"}), "status": beat["status"]}
+    cache.changed.clear()
+    _label(cluster)
+    deliver_stale(server, beat)
+    deliver_stale(server, server.pod)
+    assert not _starts_cycle(cache, server)
+
+
+def test_change_that_is_first_read_starts_a_cycle_with_its_event(cache: ObjectCache, server: Server) -> None:
+    server.pod = _version(server, "2", labels={"other": "1"})
+    cache.read_again(POD, "vision", "work")
+    cache.changed.clear()
+    server.events.put({"type": "MODIFIED", "object": server.pod})
+    assert _starts_cycle(cache, server)
+
+
+def test_parallel_own_patches_start_no_cycle_if_the_events_follow_the_later_response(
+    cache: ObjectCache, cluster: LiveCluster, server: Server
+) -> None:
+    first, second = _version(server, "2", labels={"own": "1"}), _version(server, "3", labels={"own": "1", "two": "2"})
+
+    def patch_again(method: str) -> None:
+        server.during = lambda _: None
+        server.pod = second
+        _label(cluster)
+        deliver_stale(server, first)
+        deliver(cache, server, second)
+        server.pod = first
+
+    server.during = patch_again
+    cache.changed.clear()
+    _label(cluster)
     assert not _starts_cycle(cache, server)
 
 
