@@ -201,7 +201,7 @@ CASES = [
         "import os\nfor fd in range(3, 64):\n    try:\n        os.write(fd, b'[' * 50000 + b'\\n\\n')\n"
         "    except OSError:\n        pass\nos._exit(0)\n",
         "evaluation-crashed",
-        "interfered with its own evaluation",
+        "corrupted the result of its evaluation",
     ),
     Case(
         "leaves-exit-handlers",
@@ -256,11 +256,11 @@ CASES = [
     Case("wrong-type", "policy = ['acme']\n", "no-policy", "`policy` in policy.py is a list"),
     Case("function-without-a-policy", "def policy():  # here\n    return None\n", "no-policy", "`policy()` is None"),
     Case(
-        "several-policies",
+        "multiple-policies",
         "from apportion_policy import Organisation, Policy\n"
         "a = Policy(organisation=Organisation(name='a'))  # here\n"
         "b = Policy(organisation=Organisation(name='b'))\n",
-        "several-policies",
+        "multiple-policies",
         "`a`, `b`",
     ),
     Case(

@@ -326,8 +326,8 @@ def test_added_check_is_reported(copy: Path) -> None:
         r"^from apportion_compiler\.checks\.lending_over_guarantee import .*$",
         blocks.pop(checks).strip(),
     )
-    _insert(copy / checks, r"^    pools_disagree,$", "    long_title,")
-    _insert(copy / checks, r"^    POOLS_DISAGREE,$", "    LONG_TITLE,")
+    _insert(copy / checks, r"^    conflicting_pools,$", "    long_title,")
+    _insert(copy / checks, r"^    CONFLICTING_POOLS,$", "    LONG_TITLE,")
     _write(copy, blocks)
     (case,) = (name for name in blocks if name.startswith("tests/diagnostics/"))
     expected = next(number for number, text in enumerate(blocks[case].splitlines(), 1) if "# AP299" in text)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from apportion_compiler.checks.check import Check, FindingCheck, StructureCheck
 from apportion_compiler.checks.conflicting_parent import CONFLICTING_PARENT, conflicting_parent
+from apportion_compiler.checks.conflicting_pools import CONFLICTING_POOLS, conflicting_pools
 from apportion_compiler.checks.declaration_left_out import DECLARATION_LEFT_OUT, declaration_left_out
 from apportion_compiler.checks.duplicate_id import DUPLICATE_ID, duplicate_id
 from apportion_compiler.checks.enforcement_weakened import ENFORCEMENT_WEAKENED, enforcement_weakened
@@ -37,39 +38,37 @@ from apportion_compiler.checks.local_queue_of_another_owner import (
     LOCAL_QUEUE_OF_ANOTHER_OWNER,
     local_queue_of_another_owner,
 )
-from apportion_compiler.checks.machine_type_disagrees import MACHINE_TYPE_DISAGREES, machine_type_disagrees
+from apportion_compiler.checks.machine_type_mismatch import MACHINE_TYPE_MISMATCH, machine_type_mismatch
 from apportion_compiler.checks.manifests import MANIFEST_RULES
 from apportion_compiler.checks.minimum_runtime_ineffective import (
     MINIMUM_RUNTIME_INEFFECTIVE,
     minimum_runtime_ineffective,
 )
+from apportion_compiler.checks.multiple_global_defaults import MULTIPLE_GLOBAL_DEFAULTS, multiple_global_defaults
 from apportion_compiler.checks.name_collision import NAME_COLLISION, name_collision
 from apportion_compiler.checks.namespace_on_inner_queue import NAMESPACE_ON_INNER_QUEUE, namespace_on_inner_queue
 from apportion_compiler.checks.namespace_shared import NAMESPACE_SHARED, namespace_shared
 from apportion_compiler.checks.no_ordinary_pool import NO_ORDINARY_POOL, no_ordinary_pool
-from apportion_compiler.checks.node_label_reserved import NODE_LABEL_RESERVED, node_label_reserved
 from apportion_compiler.checks.non_preemptible_without_guarantee import (
     NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
     non_preemptible_without_guarantee,
 )
 from apportion_compiler.checks.object_without_owner import OBJECT_WITHOUT_OWNER, object_without_owner
+from apportion_compiler.checks.overlapping_override import OVERLAPPING_OVERRIDE, overlapping_override
 from apportion_compiler.checks.override_counts_differently import (
     OVERRIDE_COUNTS_DIFFERENTLY,
     override_counts_differently,
 )
 from apportion_compiler.checks.override_expired import OVERRIDE_EXPIRED, override_expired
-from apportion_compiler.checks.override_overlapping import OVERRIDE_OVERLAPPING, override_overlapping
 from apportion_compiler.checks.pool_setting_unsupported import POOL_SETTING_UNSUPPORTED, pool_setting_unsupported
 from apportion_compiler.checks.pool_size_inverted import POOL_SIZE_INVERTED, pool_size_inverted
 from apportion_compiler.checks.pool_unused import POOL_UNUSED, pool_unused
-from apportion_compiler.checks.pools_disagree import POOLS_DISAGREE, pools_disagree
-from apportion_compiler.checks.preemptibility_against_engine import (
-    PREEMPTIBILITY_AGAINST_ENGINE,
-    preemptibility_against_engine,
-)
 from apportion_compiler.checks.preemptibility_implicit import PREEMPTIBILITY_IMPLICIT, preemptibility_implicit
+from apportion_compiler.checks.preemptibility_mismatch import (
+    PREEMPTIBILITY_MISMATCH,
+    preemptibility_mismatch,
+)
 from apportion_compiler.checks.priority_out_of_range import PRIORITY_OUT_OF_RANGE, priority_out_of_range
-from apportion_compiler.checks.priority_reserved_name import PRIORITY_RESERVED_NAME, priority_reserved_name
 from apportion_compiler.checks.queue_cannot_run import QUEUE_CANNOT_RUN, queue_cannot_run
 from apportion_compiler.checks.queue_cycle import QUEUE_CYCLE, queue_cycle
 from apportion_compiler.checks.queue_without_namespace import QUEUE_WITHOUT_NAMESPACE, queue_without_namespace
@@ -83,7 +82,8 @@ from apportion_compiler.checks.refusals import REFUSALS
 from apportion_compiler.checks.required_rule_disabled import REQUIRED_RULE_DISABLED, required_rule_disabled
 from apportion_compiler.checks.reserved_label import RESERVED_LABEL, reserved_label
 from apportion_compiler.checks.reserved_namespace import RESERVED_NAMESPACE, reserved_namespace
-from apportion_compiler.checks.several_global_defaults import SEVERAL_GLOBAL_DEFAULTS, several_global_defaults
+from apportion_compiler.checks.reserved_node_label import RESERVED_NODE_LABEL, reserved_node_label
+from apportion_compiler.checks.reserved_priority_name import RESERVED_PRIORITY_NAME, reserved_priority_name
 from apportion_compiler.checks.snapshots import SNAPSHOTS
 from apportion_compiler.checks.unknown_engine_version import UNKNOWN_ENGINE_VERSION, unknown_engine_version
 from apportion_compiler.checks.unknown_parent import UNKNOWN_PARENT, unknown_parent
@@ -93,7 +93,7 @@ from apportion_compiler.checks.unlimited_guarantee import UNLIMITED_GUARANTEE, u
 from apportion_compiler.checks.waiver_expired import WAIVER_EXPIRED, waiver_expired
 from apportion_compiler.checks.waiver_unused import WAIVER_UNUSED, waiver_unused
 from apportion_compiler.checks.weight_without_surplus import WEIGHT_WITHOUT_SURPLUS, weight_without_surplus
-from apportion_compiler.checks.workload_on_inner_queue import WORKLOAD_ON_INNER_QUEUE, workload_on_inner_queue
+from apportion_compiler.checks.workload_in_inner_queue import WORKLOAD_IN_INNER_QUEUE, workload_in_inner_queue
 from apportion_compiler.diagnostics.diagnostic import Rule
 
 STRUCTURE_CHECKS: tuple[StructureCheck, ...] = (
@@ -116,10 +116,10 @@ STRUCTURE_CHECKS: tuple[StructureCheck, ...] = (
 CHECKS: tuple[Check, ...] = (
     unknown_engine_version,
     override_expired,
-    override_overlapping,
+    overlapping_override,
     override_counts_differently,
     waiver_expired,
-    workload_on_inner_queue,
+    workload_in_inner_queue,
     reserved_namespace,
     enforcement_weakened,
     local_queue_of_another_owner,
@@ -138,11 +138,11 @@ CHECKS: tuple[Check, ...] = (
     invalid_topology,
     unknown_topology,
     priority_out_of_range,
-    priority_reserved_name,
-    several_global_defaults,
+    reserved_priority_name,
+    multiple_global_defaults,
     equal_priorities,
     preemptibility_implicit,
-    preemptibility_against_engine,
+    preemptibility_mismatch,
     guarantees_over_capacity,
     guarantees_over_capacity_one_node_down,
     gpu_model_without_pool,
@@ -155,10 +155,10 @@ CHECKS: tuple[Check, ...] = (
     queued_forbidden_setting,
     queued_version_too_old,
     pool_size_inverted,
-    node_label_reserved,
-    machine_type_disagrees,
+    reserved_node_label,
+    machine_type_mismatch,
     pool_setting_unsupported,
-    pools_disagree,
+    conflicting_pools,
     gpus_shared_twice,
     gpu_sharing_without_reservation,
 )
@@ -180,11 +180,11 @@ _RULES: tuple[Rule, ...] = (
     UNKNOWN_REFERENCE,
     UNKNOWN_ENGINE_VERSION,
     OVERRIDE_EXPIRED,
-    OVERRIDE_OVERLAPPING,
+    OVERLAPPING_OVERRIDE,
     WAIVER_EXPIRED,
     WAIVER_UNUSED,
     OBJECT_WITHOUT_OWNER,
-    WORKLOAD_ON_INNER_QUEUE,
+    WORKLOAD_IN_INNER_QUEUE,
     RESERVED_NAMESPACE,
     DECLARATION_LEFT_OUT,
     FILE_NOT_READ,
@@ -207,11 +207,11 @@ _RULES: tuple[Rule, ...] = (
     INVALID_TOPOLOGY,
     UNKNOWN_TOPOLOGY,
     PRIORITY_OUT_OF_RANGE,
-    PRIORITY_RESERVED_NAME,
-    SEVERAL_GLOBAL_DEFAULTS,
+    RESERVED_PRIORITY_NAME,
+    MULTIPLE_GLOBAL_DEFAULTS,
     EQUAL_PRIORITIES,
     PREEMPTIBILITY_IMPLICIT,
-    PREEMPTIBILITY_AGAINST_ENGINE,
+    PREEMPTIBILITY_MISMATCH,
     GUARANTEES_OVER_CAPACITY,
     GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN,
     GPU_MODEL_WITHOUT_POOL,
@@ -224,10 +224,10 @@ _RULES: tuple[Rule, ...] = (
     QUEUED_FORBIDDEN_SETTING,
     QUEUED_VERSION_TOO_OLD,
     POOL_SIZE_INVERTED,
-    NODE_LABEL_RESERVED,
-    MACHINE_TYPE_DISAGREES,
+    RESERVED_NODE_LABEL,
+    MACHINE_TYPE_MISMATCH,
     POOL_SETTING_UNSUPPORTED,
-    POOLS_DISAGREE,
+    CONFLICTING_POOLS,
     GPUS_SHARED_TWICE,
     GPU_SHARING_WITHOUT_RESERVATION,
     *REFUSALS.values(),

@@ -21,7 +21,7 @@ _SUMMARIES: tuple[tuple[FaultKind, str], ...] = (
     ("malformed-document", "a YAML or JSON document is not a policy"),
     ("invalid-encoding", "a policy file is not UTF-8 text"),
     ("no-policy", "the file declares no policy"),
-    ("several-policies", "more than one policy is declared"),
+    ("multiple-policies", "more than one policy is declared"),
     ("sandbox-violation", "the policy attempted a forbidden operation"),
     ("output-too-large", "the policy or its output exceeds the size limit"),
     ("evaluation-crashed", "the process that evaluates the policy exited without a result"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_compiler.checks.priority_reserved_name import is_systems_own
+from apportion_compiler.checks.reserved_priority_name import is_systems_own
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
 

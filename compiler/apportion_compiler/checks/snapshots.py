@@ -9,10 +9,10 @@ from apportion_compiler.diagnostics.diagnostic import Rule, Severity
 _E, _W = Severity.ERROR, Severity.WARNING
 _KINDS: tuple[tuple[str, Severity, str], ...] = (
     ("unreadable-snapshot", _E, "a snapshot or an object in it cannot be read"),
-    ("unreadable-quantity", _E, "an amount, a time or a duration is invalid"),
+    ("invalid-quantity", _E, "an amount, a time or a duration is invalid"),
     ("negative-amount", _E, "a request or a node's capacity is negative"),
     ("duplicate-object", _E, "an object is listed more than once"),
-    ("queue-parents-cycle", _E, "the parents of queues form a cycle"),
+    ("queue-parent-cycle", _E, "the parents of queues form a cycle"),
     ("unknown-queue", _W, "a queue does not exist, or is not a leaf"),
     ("pod-on-unknown-node", _W, "a pod is bound to a node that does not exist"),
     ("unknown-pod-group", _W, "a pod belongs to a pod group that does not exist"),

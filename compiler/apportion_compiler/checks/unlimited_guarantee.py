@@ -23,7 +23,7 @@ from apportion_policy.resources import GPU, amount_text
 
 UNLIMITED_GUARANTEE = Rule(
     "AP204",
-    "unlimited-guarantee-beside-bounded",
+    "mixed-unlimited-guarantee",
     Severity.ERROR,
     "an unlimited guarantee conflicts with finite guarantees of its parent or siblings",
 )

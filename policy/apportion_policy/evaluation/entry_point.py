@@ -93,7 +93,7 @@ def _several(policy: Policy, others: list[Policy], named: str) -> PolicyNotFound
     )
     hint = f"remove the others, or specify the one to use on the command line: {named}"
     return PolicyNotFoundError(
-        Fault("several-policies", message, places[0].file, places[0].line, hint=hint, related=related)
+        Fault("multiple-policies", message, places[0].file, places[0].line, hint=hint, related=related)
     )
 
 
@@ -115,7 +115,9 @@ def _default_or_only(module: ModuleType, tree: PolicyTree) -> Policy:
     related = tuple((policy.source.file, policy.source.line, f"`{name}`") for name, policy in [*found.values()][:20])
     message = f"{file} declares {len(found)} policies: {listed}"
     hint = f"remove all but one, or specify the one to use on the command line: {file}:{next(iter(found.values()))[0]}"
-    raise PolicyNotFoundError(Fault("several-policies", message, tree.entry, related[0][1], hint=hint, related=related))
+    raise PolicyNotFoundError(
+        Fault("multiple-policies", message, tree.entry, related[0][1], hint=hint, related=related)
+    )
 
 
 def _named(module: ModuleType, name: str, tree: PolicyTree) -> Policy:

@@ -19,7 +19,7 @@ FaultKind = Literal[
     "malformed-document",
     "invalid-encoding",
     "no-policy",
-    "several-policies",
+    "multiple-policies",
     "sandbox-violation",
     "output-too-large",
     "evaluation-crashed",

@@ -47,10 +47,10 @@ class Fault:
 
 
 UNREADABLE = "unreadable-snapshot"
-QUANTITY = "unreadable-quantity"
+QUANTITY = "invalid-quantity"
 NEGATIVE = "negative-amount"
 DUPLICATE = "duplicate-object"
-CYCLE = "queue-parents-cycle"
+CYCLE = "queue-parent-cycle"
 UNKNOWN_QUEUE = "unknown-queue"
 UNKNOWN_NODE = "pod-on-unknown-node"
 UNKNOWN_GROUP = "unknown-pod-group"

@@ -26,7 +26,7 @@ from apportion_policy.source import SourceLocation
 Read = Callable[[str], str | None]
 HERE = Path(__file__).parent
 RULE = Rule("AP201", "quota-oversubscribed", Severity.ERROR, "too much")
-OTHER = Rule("AP204", "unlimited-guarantee-beside-bounded", Severity.ERROR, "no bound")
+OTHER = Rule("AP204", "mixed-unlimited-guarantee", Severity.ERROR, "no bound")
 
 
 def _same(name: str) -> str:
@@ -177,7 +177,7 @@ def test_junit_has_a_case_for_each_rule_and_object(report: Report) -> None:
         == [
             "AP201 quota-oversubscribed: queue research",
             "AP201 quota-oversubscribed: queue research",
-            "AP204 unlimited-guarantee-beside-bounded: every object",
+            "AP204 mixed-unlimited-guarantee: every object",
             "AP207 weight-without-surplus: queue llm on prod/gpu-1",
         ][1:]
     )

@@ -20,15 +20,15 @@ from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.engine import Engine
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass
 
-PREEMPTIBILITY_AGAINST_ENGINE = Rule(
+PREEMPTIBILITY_MISMATCH = Rule(
     "AP406",
-    "preemptibility-against-engine",
+    "preemptibility-mismatch",
     Severity.WARNING,
     "an engine evicts workloads of a priority class that is declared non-preemptible",
 )
 
 
-def preemptibility_against_engine(graph: PolicyGraph) -> Iterator[Diagnostic]:
+def preemptibility_mismatch(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare the preemptibility of the author's classes with the clusters' engines. The built-in classes are KAI's."""
     engines = engines_of(graph)
     highest = max(graph.policy.priority_classes, key=lambda cls: cls.value, default=None)
@@ -68,7 +68,7 @@ def _finding(
     if all(map(_needs_higher_class, where)):
         hint = f"raise its value above {highest.value}, or {hint}"
     return Diagnostic(
-        PREEMPTIBILITY_AGAINST_ENGINE,
+        PREEMPTIBILITY_MISMATCH,
         f"priority class {cls.name}",
         f"`{cls.name}` (value {cls.value}) is declared non-preemptible, but "
         f"{' and '.join(text for _, text in against)}",

@@ -20,8 +20,8 @@ from apportion_policy.identifiers import identity_of
 from apportion_policy.queue import Override, Queue
 from apportion_policy.resources import CPU, GPU, MEMORY, Resources, Weight
 
-OVERRIDE_OVERLAPPING = Rule(
-    "AP112", "override-overlapping", Severity.ERROR, "two overrides of a queue set the same value on the same days"
+OVERLAPPING_OVERRIDE = Rule(
+    "AP112", "overlapping-override", Severity.ERROR, "two overrides of a queue set the same value on the same days"
 )
 
 _Value = tuple[str, ...]
@@ -31,7 +31,7 @@ _MOST_AT_ONCE = 8
 """Up to this many overrides of one value are compared pairwise; beyond it, only with those that last longest."""
 
 
-def override_overlapping(graph: PolicyGraph) -> Iterator[Diagnostic]:
+def overlapping_override(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare the overrides of each queue, value by value and environment by environment."""
     for node in graph.nodes.values():
         if len(node.queue.overrides) > 1:
@@ -80,7 +80,7 @@ def _twice_in(environment: Environment) -> Iterator[Diagnostic]:
             }
             if met:
                 yield Diagnostic(
-                    OVERRIDE_OVERLAPPING,
+                    OVERLAPPING_OVERRIDE,
                     f"queue {queue}",
                     f"two overrides of `{queue}` in {environment.name} both set {_listed([*met])}",
                     later.source,
@@ -101,7 +101,7 @@ def _finding(queue: Queue, earlier: Override, later: Override, values: list[str]
     free = earlier.end + timedelta(days=1) if earlier.end < date.max else None
     moved = free if free is not None and free <= later.end else None
     return Diagnostic(
-        OVERRIDE_OVERLAPPING,
+        OVERLAPPING_OVERRIDE,
         f"queue {queue.id}",
         f"two overrides of `{queue.id}` both set {named} from {later.begin} to {min(earlier.end, later.end)}",
         later.source,

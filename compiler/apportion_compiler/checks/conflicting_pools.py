@@ -11,9 +11,9 @@ from apportion_compiler.machine_types import gke_machine
 from apportion_policy.pool import NodePool
 from apportion_policy.providers import Gke, Karpenter
 
-POOLS_DISAGREE = Rule(
+CONFLICTING_POOLS = Rule(
     "AP616",
-    "pools-disagree",
+    "conflicting-pools",
     Severity.WARNING,
     "node pools in a cluster conflict or are indistinguishable",
 )
@@ -22,7 +22,7 @@ _DESCRIBED = ("role", "ami_alias", "subnet_tags", "security_group_tags")
 """The fields of a node class: all of them, or none if the class is managed elsewhere."""
 
 
-def pools_disagree(graph: PolicyGraph) -> Iterator[Diagnostic]:
+def conflicting_pools(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare the pools of every cluster; each pair is reported once."""
     reported: set[tuple[str, str]] = set()
     for scope in graph.scopes:
@@ -37,7 +37,7 @@ def pools_disagree(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 def _finding(scope: Scope, earlier: NodePool, later: NodePool, message: str, hint: str) -> Diagnostic:
     return Diagnostic(
-        POOLS_DISAGREE,
+        CONFLICTING_POOLS,
         f"node pool {later.id}",
         f"`{later.id}` {message}",
         later.source,

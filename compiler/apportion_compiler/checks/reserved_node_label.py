@@ -22,16 +22,16 @@ from apportion_compiler.pool_label_keys import (
 from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool
 
-NODE_LABEL_RESERVED = Rule(
+RESERVED_NODE_LABEL = Rule(
     "AP613",
-    "node-label-reserved",
+    "reserved-node-label",
     Severity.ERROR,
     "a node pool sets a reserved label",
     required=True,
 )
 
 
-def node_label_reserved(graph: PolicyGraph) -> Iterator[Diagnostic]:
+def reserved_node_label(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Check each label of each pool."""
     for pool in graph.declarations.pools.values():
         expected = _expected(graph, pool)
@@ -40,7 +40,7 @@ def node_label_reserved(graph: PolicyGraph) -> Iterator[Diagnostic]:
             fault = contradicted or _not_set(pool, key)
             if fault is not None:
                 yield Diagnostic(
-                    NODE_LABEL_RESERVED,
+                    RESERVED_NODE_LABEL,
                     f"node pool {pool.id}",
                     f"`{pool.id}` has the node label {key}={value}, {fault}",
                     pool.source,

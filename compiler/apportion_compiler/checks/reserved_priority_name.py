@@ -16,14 +16,14 @@ from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.identifiers import identity_of
 from apportion_policy.priority import PriorityClass
 
-PRIORITY_RESERVED_NAME = Rule(
-    "AP402", "priority-reserved-name", Severity.ERROR, "a priority class has a name reserved by the system or an engine"
+RESERVED_PRIORITY_NAME = Rule(
+    "AP402", "reserved-priority-name", Severity.ERROR, "a priority class has a name reserved by the system or an engine"
 )
 _PREFIX = "system-"
 _SYSTEMS_OWN = ("system-cluster-critical", "system-node-critical")
 
 
-def priority_reserved_name(graph: PolicyGraph) -> Iterator[Diagnostic]:
+def reserved_priority_name(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Check the name of every class, and whether classes declared as an engine's are installed by one."""
     installed = {name for traits in TRAITS.values() for name in traits.installed_classes}
     used = {identity_of(ref) for node in graph.nodes.values() for ref in node.queue.priority_classes or ()}
@@ -43,7 +43,7 @@ def priority_reserved_name(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _finding(cls: PriorityClass, message: str, hint: str, fix: ValueEdit | None) -> Diagnostic:
-    return Diagnostic(PRIORITY_RESERVED_NAME, f"priority class {cls.name}", message, cls.source, hint=hint, fix=fix)
+    return Diagnostic(RESERVED_PRIORITY_NAME, f"priority class {cls.name}", message, cls.source, hint=hint, fix=fix)
 
 
 def _way_out(graph: PolicyGraph, cls: PriorityClass, used: AbstractSet[str]) -> tuple[str, ValueEdit | None]:

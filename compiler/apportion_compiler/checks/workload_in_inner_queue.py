@@ -8,12 +8,12 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule,
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.graph import PolicyGraph
 
-WORKLOAD_ON_INNER_QUEUE = Rule(
-    "AP116", "workload-on-inner-queue", Severity.ERROR, "per-user limits are set on a queue that is not a leaf"
+WORKLOAD_IN_INNER_QUEUE = Rule(
+    "AP116", "workload-in-inner-queue", Severity.ERROR, "per-user limits are set on a queue that is not a leaf"
 )
 
 
-def workload_on_inner_queue(graph: PolicyGraph) -> Iterator[Diagnostic]:
+def workload_in_inner_queue(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Report `users` on queues with children.
 
     It is valid if all engines of the policy count a user's workloads over a whole subtree.
@@ -28,7 +28,7 @@ def workload_on_inner_queue(graph: PolicyGraph) -> Iterator[Diagnostic]:
         child = graph.nodes[node.children[0]]
         names = f"`{users[0].user}`" + (f" and {len(users) - 1} more" if len(users) > 1 else "")
         yield Diagnostic(
-            WORKLOAD_ON_INNER_QUEUE,
+            WORKLOAD_IN_INNER_QUEUE,
             node.address,
             f"`{node.id}` has per-user limits ({names}), but only leaf queues run workloads",
             node.queue.source,

@@ -10,18 +10,18 @@ from collections.abc import Iterator
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
 
-SEVERAL_GLOBAL_DEFAULTS = Rule(
-    "AP403", "several-global-defaults", Severity.ERROR, "more than one priority class is the global default"
+MULTIPLE_GLOBAL_DEFAULTS = Rule(
+    "AP403", "multiple-global-defaults", Severity.ERROR, "more than one priority class is the global default"
 )
 
 
-def several_global_defaults(graph: PolicyGraph) -> Iterator[Diagnostic]:
+def multiple_global_defaults(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Report every declared default after the first."""
     defaults = [cls for cls in graph.policy.priority_classes if cls.global_default]
     for cls in defaults[1:]:
         first = defaults[0]
         yield Diagnostic(
-            SEVERAL_GLOBAL_DEFAULTS,
+            MULTIPLE_GLOBAL_DEFAULTS,
             f"priority class {cls.name}",
             f"`{cls.name}` and `{first.name}` are both the global default; Kubernetes allows only one",
             cls.source,

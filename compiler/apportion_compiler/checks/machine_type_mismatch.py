@@ -16,9 +16,9 @@ from apportion_policy.providers import Gke
 from apportion_policy.quantity import Unlimited, decimal_text, parse_cpu, parse_memory, readable_memory
 from apportion_policy.source import SourceLocation
 
-MACHINE_TYPE_DISAGREES = Rule(
+MACHINE_TYPE_MISMATCH = Rule(
     "AP614",
-    "machine-type-disagrees",
+    "machine-type-mismatch",
     Severity.WARNING,
     "a node pool declares resources that its machine type does not have",
 )
@@ -29,13 +29,13 @@ _GIB = 1024**3
 _Fault = tuple[str, str, ValueEdit | None]
 
 
-def machine_type_disagrees(graph: PolicyGraph) -> Iterator[Diagnostic]:
+def machine_type_mismatch(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Check every pool with a known machine type."""
     for pool in graph.declarations.pools.values():
         machine = _machine(pool)
         for message, hint, fix in _faults(pool, machine) if machine is not None else ():
             yield Diagnostic(
-                MACHINE_TYPE_DISAGREES,
+                MACHINE_TYPE_MISMATCH,
                 f"node pool {pool.id}",
                 f"`{pool.id}` declares {message}",
                 pool.source,
