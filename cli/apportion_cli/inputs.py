@@ -143,7 +143,7 @@ def _evaluated(outcome: EvaluatedPolicy) -> Inputs:
     except wire.WireError as malformed:
         # The child's data is validated again, because a hostile policy can forge it.
         fault = Fault(
-            "evaluation-crashed", f"the policy interfered with its own evaluation: {malformed}", outcome.tree.entry
+            "evaluation-crashed", f"the policy corrupted the result of its evaluation: {malformed}", outcome.tree.entry
         )
         return _rejected(Rejected((fault,), outcome.layers, outcome.printed, outcome.tree), outcome.tree.entry)
     return Inputs(

@@ -88,7 +88,7 @@ def _page(name: str, command: click.Command) -> str:
     lines += ["## Usage", "", "```text", usage, "```", ""]
     own = [shown for shown in command.get_params(ctx) if shown.name not in _SHARED]
     shared = [shown for shown in command.get_params(ctx) if shown.name in _SHARED]
-    for title, options in (("Options", own), ("Options of every command", shared)):
+    for title, options in (("Options", own), ("Global options", shared)):
         rows = [record for option in options if (record := option.get_help_record(ctx)) is not None and record[1]]
         if rows:
             lines += [f"## {title}", ""]

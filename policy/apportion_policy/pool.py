@@ -114,7 +114,7 @@ class NodePool(Declaration):
     max_nodes: int = Field(ge=0, description="Maximum number of machines.")
     labels: Mapping[str, str] = Field(default={}, description="Node labels, in addition to those that backends add.")
     taints: tuple[Taint, ...] = Field(default=(), description="Taints on the pool's nodes.")
-    spot: bool = Field(default=False, description="Use spot machines, which the provider may reclaim at any time.")
+    spot: bool = Field(default=False, description="Use spot instances, which the provider may reclaim at any time.")
     zones: tuple[str, ...] = Field(default=(), description="Provider zones to use. Unset: the provider's default.")
     maintenance: Maintenance | None = Field(default=None, description="When the provider may disrupt the pool's nodes.")
     provisioning: PlanRef | None = Field(default=None, description="Plan for queued provisioning. Unset: none.")

@@ -56,7 +56,7 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
 )
 @click.option("--against-env", metavar="NAME", help="Environment of --against (default: same as --env).")
 @click.option("--against-cluster", metavar="NAME", help="Cluster for --against (default: same as --cluster).")
-@click.option("--against-engine", metavar="NAME", help="Engine of --against (default: same as --engine).")
+@click.option("--against-engine", metavar="NAME", help="Engine for --against (default: same as --engine).")
 @click.option(
     "--cycle",
     "snapshots",

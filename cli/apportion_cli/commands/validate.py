@@ -128,7 +128,7 @@ def _manifests(
             raise click.UsageError(f"{option} and --manifests are mutually exclusive", ctx)
     if "policy" in given:
         raise click.UsageError(
-            f"with --manifests, pass the policy as an option: -p {ctx.params['policy']} checks the workloads against a cluster in that policy",
+            f"with --manifests, pass the policy with -p: -p {ctx.params['policy']} checks the workloads against a cluster in that policy",
             ctx,
         )
     if policy is None and given & {"env", "cluster"}:

@@ -27,7 +27,7 @@ MINIMUM_RUNTIME_INEFFECTIVE = Rule(
     "AP208",
     "minimum-runtime-ineffective",
     Severity.WARNING,
-    "a minimum runtime has less effect than declared, or none",
+    "a minimum runtime is enforced only in part, or not at all",
 )
 
 

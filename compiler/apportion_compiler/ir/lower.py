@@ -30,7 +30,7 @@ def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
     """
     environment, cluster = scope.environment, scope.cluster
     if environment is None or cluster is None:
-        raise ValueError("only a cluster's scope can be lowered")
+        raise ValueError("only the scope of a cluster can be lowered to the IR")
     pools = graph.pools_of(cluster)
     sharing = gpu_sharing(graph)
     usable = usable_pools(graph, [pool.id for pool in pools])

@@ -36,7 +36,7 @@ def outcome_of(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Evaluated
             answer = read_answer(ended.answer)
         except AnswerError as malformed:
             fault = Fault(
-                "evaluation-crashed", f"the policy interfered with its own evaluation: {malformed}", tree.entry
+                "evaluation-crashed", f"the policy corrupted the result of its evaluation: {malformed}", tree.entry
             )
         else:
             if answer.faults:

@@ -119,5 +119,5 @@ _MODEL = EngineModel(
     _Side,
     (SIMULATED_NOTE, "kube-queue's requeueing of dequeued jobs with pending pods is not modelled."),
     replaces_lost_pods=True,
-    unverified="evictions of pods modelled, unverified; dequeuing of jobs compared with kube-queue and koord-queue",
+    unverified="pod evictions modelled, not verified; job dequeuing compared with kube-queue and koord-queue",
 )

@@ -74,7 +74,7 @@ class EngineModel:
     read: Callable[[Sequence[Manifest]], SideModel]
     notes: tuple[str, ...]
     replaces_lost_pods: bool = False
-    unverified: str = "modelled, unverified"
+    unverified: str = "modelled, not verified"
 
 
 def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manifest]) -> EngineFates:

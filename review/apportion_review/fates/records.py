@@ -123,4 +123,4 @@ class EngineFates:
     notes: tuple[str, ...] = ()
     why_incomplete: str = ""
     unmanaged: tuple[Unmanaged, ...] = ()
-    unverified: str = "modelled, unverified"
+    unverified: str = "modelled, not verified"

@@ -71,7 +71,7 @@ def test_ambiguous_cluster_is_refused(run: Run, policy: Path) -> None:
         (("-p", policy, "--env", "kueue", "--env", "kai"), "pass --env once"),
         (("-p", policy, "--env", "kueue", "--manifests", policy / "rendered/kueue"), "pass only one of them"),
         (("--env", "kueue"), "require -p POLICY"),
-        ((policy,), "with --manifests, pass the policy as an option: -p"),
+        ((policy,), "with --manifests, pass the policy with -p: -p"),
     ):
         told = run(*on_files, *more)
         assert (told.code, said in told.err) == (2, True), told

@@ -145,7 +145,7 @@ def read_policy(entry: str, *, allow_missing_layers: bool = False) -> Policy:
     except AgreementError as unreadable:
         raise Refused(str(unreadable)) from None
     except wire.WireError as malformed:
-        raise Refused(f"the policy interfered with its own evaluation: {malformed}") from None
+        raise Refused(f"the policy corrupted the result of its evaluation: {malformed}") from None
 
 
 def _errors(findings: Iterable[Diagnostic]) -> str:

@@ -19,7 +19,7 @@ COLUMNS = (
     "job_id", "vc", "gpu_num", "cpu_num", "node_num", "state", "submit_time", "start_time", "end_time", "duration",
 )  # fmt: skip
 """The required columns; `user` and `queue` do not affect the simulation."""
-_TABLE = Table(COLUMNS, "use the unmodified cluster_log.csv of a Helios trace, with its header")
+_TABLE = Table(COLUMNS, "use the unmodified cluster_log.csv of a Helios trace, including its header")
 _ENDS: Mapping[str, JobEnd] = {
     "COMPLETED": JobEnd.SUCCEEDED,
     "FAILED": JobEnd.FAILED,

@@ -37,8 +37,8 @@ from apportion_policy.resources import CPU, MEMORY
 
 _SHARED_WEIGHT = "ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"
 _REVOKES_IN_PART = (
-    "a queue that exceeds its share of a device may keep it if it also runs pods that do not request the device, because "
-    "revocation ends at the first of them, the least important first"
+    "a queue may keep more than its share of a device if it also runs pods that do not request the device, because Koordinator "
+    "revokes the least important pod first and stops at the first of these pods"
 )
 
 

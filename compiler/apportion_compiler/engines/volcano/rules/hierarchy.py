@@ -101,7 +101,7 @@ def _place(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
             index,
             "spec.parent",
             f"queue {parent} cannot be the parent queue of queue {name} because it has allocated Pods",
-            f"wait until no pods run in {parent}, or use another parent",
+            f"wait until no pods are running in {parent}, or use another parent",
             "Forbidden",
         )
 
