@@ -21,7 +21,6 @@ from .live_objects import PODS, SCHEDULER, Object, Request
 
 _THREADS = 8
 _CRDS = Path(__file__).parents[1] / "crds" / "kai"
-_MAX_S = 1800
 _QPS = 5000
 Command = tuple[str | Path, ...]
 
@@ -159,15 +158,15 @@ def _kubeconfig(server: Server) -> Path:
     return server.plane.folder / "administrator.kubeconfig"
 
 
-def pods_per_second(server: Server, process: Running, n_pods: int) -> tuple[float, int]:
-    """Wait until all pods are bound, or for half an hour at most.
+def pods_per_second(server: Server, process: Running, n_pods: int, most_s: float) -> tuple[float, int]:
+    """Wait until all pods are bound, or for `most_s`.
 
     Returns:
-        The rate after the first twentieth, up to the last twentieth or the end of the half hour, and the number of bound pods.
+        The rate after the first twentieth, up to the last twentieth or the end of the wait, and the number of bound pods.
     """
     began_s, samples = time.monotonic(), [(0.0, 0)]
     with contextlib.closing(server.connect()) as connection:
-        while samples[-1][1] < n_pods and samples[-1][0] < _MAX_S:
+        while samples[-1][1] < n_pods and samples[-1][0] < most_s:
             assert process.process.poll() is None, process.log_tail()
             time.sleep(0.5)
             samples.append((time.monotonic() - began_s, server.n_bindings(connection)))
