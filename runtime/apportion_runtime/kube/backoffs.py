@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ class Backoffs(Generic[K]):
         self._longest_s = longest_s
         self._clock = clock
         self._delays: dict[K, _Delay] = {}
+        self._asked_s = -math.inf
 
     def reject(self, key: K, why: str) -> float:
         """Record a rejection, and return the delay in seconds."""
@@ -50,6 +52,10 @@ class Backoffs(Generic[K]):
         return {key: one.why for key, one in self._delays.items() if now < one.until_s}
 
     def remaining_s(self) -> float | None:
-        """Return the time until the first key may be tried again; None if no key waits."""
-        now = self._clock()
-        return min((one.until_s - now for one in self._delays.values() if now < one.until_s), default=None)
+        """Return the time until the first key may be tried again; None if no key waits.
+
+        It is zero if a delay has ended since the last call, maybe after its key was looked up.
+        """
+        before_s, self._asked_s = self._asked_s, self._clock()
+        ends = [one.until_s for one in self._delays.values() if one.until_s > before_s]
+        return max(min(ends) - self._asked_s, 0.0) if ends else None

@@ -33,6 +33,7 @@ class ReservationCheck:
         self._is_passed = False
         self._why = ""
         self._until_s: float | None = None
+        self._is_repeated = False
 
     def fault(self, cluster: Cluster) -> str | None:
         """Return why reservation pods cannot be created, as a clause; None if they can.
@@ -42,7 +43,8 @@ class ReservationCheck:
         """
         if self._is_passed:
             return None
-        if self._until_s is not None and self._clock() < self._until_s:
+        self._is_repeated = self._until_s is not None and self._clock() < self._until_s
+        if self._is_repeated:
             return self._why
         try:
             cluster.create(reservation_pod(self._settings, _ANY, _ANY), dry_run=True)
@@ -58,10 +60,17 @@ class ReservationCheck:
         return None
 
     def remaining_s(self) -> float | None:
-        """Return the time until a failed check may be repeated; None if it may be at once, or need not be."""
-        if self._until_s is None or self._clock() >= self._until_s:
+        """Return the time until a failed check must be repeated; None if it need not be.
+
+        It is zero if the time has come since the last failure was returned again.
+        """
+        if self._until_s is None:
             return None
-        return self._until_s - self._clock()
+        remaining_s = self._until_s - self._clock()
+        if remaining_s > 0:
+            return remaining_s
+        is_due, self._is_repeated = self._is_repeated, False
+        return 0.0 if is_due else None
 
     def _failed(self, failed: Exception, repeated_s: float) -> str:
         self._until_s = self._clock() + repeated_s
