@@ -27,6 +27,7 @@ _AGAIN_S = 2.0
 _UNDEFINED_S = 60.0
 """The time after which a kind that need not be defined, and is not, is listed again."""
 _PAGE = 500
+_POLL_S = 0.2
 _ASSUMED_S = 30.0
 """The time after which an assumed change that no watch has confirmed is verified."""
 
@@ -65,16 +66,16 @@ class ObjectCache:
         self.faults: dict[str, str] = {}
         """Why each kind cannot currently be watched."""
 
-    def start(self, timeout_s: float) -> None:
-        """Start the watches, and return once all kinds are listed.
+    def start(self, timeout_s: float, ended: threading.Event | None = None) -> None:
+        """Start the watches, and return once all kinds are listed, or `ended` is set.
 
         Raises:
             Unreachable: If this times out.
         """
-        self.resync(tuple(self.kinds), timeout_s)
+        self.resync(tuple(self.kinds), timeout_s, ended)
 
-    def resync(self, kinds: Sequence[str], timeout_s: float) -> None:
-        """List kinds again, including all writes so far, and return when they are listed.
+    def resync(self, kinds: Sequence[str], timeout_s: float, ended: threading.Event | None = None) -> None:
+        """List kinds again, including all writes so far, and return when they are listed, or `ended` is set.
 
         Raises:
             Unreachable: If this times out.
@@ -89,7 +90,7 @@ class ObjectCache:
                 target=self._follow, args=(resource, generation), name=resource.plural, daemon=True
             ).start()
         for kind in kinds:
-            if not self._listed[kind].wait(timeout_s):
+            if not _is_set_within(timeout_s, self._listed[kind], ended):
                 raise Unreachable(
                     self.faults.get(kind, f"timed out listing {self.kinds[kind].plural} after {timeout_s:g} s")
                 )
@@ -300,10 +301,7 @@ class ObjectCache:
                 self._ended.wait(delay_s)
 
     def _is_ahead(self, resource: Resource, version: str) -> bool:
-        """Return whether a version is later than the API server's, which happens if etcd is restored from a backup.
-
-        A watch from it would deliver no changes until the API server reaches it.
-        """
+        """Return whether a version is later than the API server's, as after a restore of etcd: a watch would wait for it."""
         current = self._connection.request("GET", f"{resource.everywhere}?limit=1")["metadata"]["resourceVersion"]
         if int(current) >= int(version):
             return False
@@ -390,3 +388,12 @@ class ObjectCache:
         if self._own_writes.is_own((kind, key), one) or not is_relevant(kind, before, after):
             return False
         return not self._own_writes.defers((kind, key), before, after)
+
+
+def _is_set_within(timeout_s: float, listed: threading.Event, ended: threading.Event | None) -> bool:
+    """Return whether one of two events is set within a time."""
+    deadline = time.monotonic() + timeout_s
+    while not (listed.wait(_POLL_S) or (ended is not None and ended.is_set())):
+        if time.monotonic() >= deadline:
+            return False
+    return True

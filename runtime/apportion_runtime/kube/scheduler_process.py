@@ -137,7 +137,10 @@ def run(
     check(connection)
     kinds = ADMISSION_KINDS if options.releases_jobs else WATCHED
     cache = ObjectCache(connection, kinds, on_fault=log.warning)
-    cache.start(_LISTED_S)
+    cache.start(_LISTED_S, ended)
+    if ended.is_set():
+        cache.stop()
+        return
     counters.is_ready = True
     log.decision("initial list of cluster objects complete")
     writer = ApiWriter(connection, SingleScheduler() if election is None else election)

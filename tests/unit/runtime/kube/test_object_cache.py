@@ -11,7 +11,7 @@ import pytest
 
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
 from apportion_runtime.kube.connection import Connection
-from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.live_cluster import LiveCluster
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, WATCHED
@@ -79,6 +79,18 @@ def cache(server: Server) -> Iterator[ObjectCache]:
 @pytest.fixture
 def cluster(cache: ObjectCache, server: Server) -> LiveCluster:
     return LiveCluster(cache, ApiWriter(server, SingleScheduler()))
+
+
+def test_start_ends_early_if_the_process_is_asked_to_end() -> None:
+    class UnreachableServer(Server):
+        def request(self, method: str, path: str, body: object = None, **_: Any) -> dict[str, Any]:
+            raise Unreachable("cannot reach the API server")
+
+    ended = threading.Event()
+    ended.set()
+    cache = ObjectCache(UnreachableServer())
+    cache.start(3600, ended)
+    cache.stop()
 
 
 def held(cache: ObjectCache) -> Any:
