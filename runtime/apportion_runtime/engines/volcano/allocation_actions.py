@@ -234,8 +234,11 @@ def _backfill(session: Session, task: Task) -> None:
         reasons = [filter_status for filter_status in found.values() if filter_status is not None]
         task.job.reasons[task.uid] = explained(reasons, len(found))
         return
-    statement = Statement()
-    session.allocate(statement, task, session.best(task, fitting))
+    statement, node = Statement(), session.best(task, fitting)
+    if not node.has_room:
+        # Filters no longer count a pod whose eviction was tried, but the bind fails (pkg/scheduler/cache/cache.go, AddBindTask).
+        session.bound.add(task.uid)
+    session.allocate(statement, task, node)
     if task.job.may_start:
         statement.placed = [
             each

@@ -47,7 +47,7 @@ class Session:
         failed_requests: Unschedulable jobs by shape, with the reason for each pod.
         prepared: Pods that an action has examined.
         leaving: Pods that a scheduler evicted before this cycle and that still exist; not pods that were deleted.
-        bound: Pods that are bound in this cycle.
+        bound: Pods that are bound in this cycle, or whose binds failed.
         touched: Pods whose status or node was changed in this cycle, also by statements that were discarded.
     """
 
