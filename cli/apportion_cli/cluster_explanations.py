@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from apportion_cli.cluster_inputs import ClusterInputs, nearest, read_cluster
 from apportion_cli.console import current
-from apportion_cli.cycle_report import job_text, queue_text
+from apportion_cli.cycle_report import job_text, queue_text, reported_text
 from apportion_cli.delivery import deliver
 from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
@@ -37,8 +37,28 @@ def explain_in_cluster(
     return explain_inputs(kind, name, read_cluster(snapshots, now=now, shard=shard), outputs=outputs, fail_on=fail_on)
 
 
-def explain_inputs(kind: str, name: str, inputs: ClusterInputs, *, outputs: Sequence[Output], fail_on: str) -> int:
-    """Print the same for a cluster that has been read. Raises `click.UsageError` if there is no such job or queue."""
+def explain_inputs(
+    kind: str,
+    name: str,
+    inputs: ClusterInputs,
+    *,
+    outputs: Sequence[Output],
+    fail_on: str,
+    reported: Mapping[str, Sequence[str]] | None = None,
+) -> int:
+    """Print the same for a cluster that has been read.
+
+    Args:
+        kind: `job` or `queue`.
+        name: Its name.
+        inputs: The cluster.
+        outputs: Where to print, and in which format.
+        fail_on: The severity of findings that changes the exit code.
+        reported: The messages of the cluster's scheduler about the job, each with its pods; None if unknown.
+
+    Raises:
+        click.UsageError: If there is no such job or queue.
+    """
     from apportion_runtime.core.cycle import cycle
     from apportion_runtime.snapshots.document import to_json
 
@@ -49,6 +69,9 @@ def explain_inputs(kind: str, name: str, inputs: ClusterInputs, *, outputs: Sequ
     _check_objects(kind, inputs.snapshot, inputs.name)
     session = cycle(inputs.snapshot, inputs.settings)
     document, text = _job(session, name) if kind == "job" else _queue(session, name)
+    if reported is not None:
+        document["reported"] = [{"message": message, "pods": list(pods)} for message, pods in reported.items()]
+        text = reported_text(reported) + text
     for output in outputs or (Output("text"),):
         deliver(console, output, to_json(document) if output.format == "json" else text)
     return code

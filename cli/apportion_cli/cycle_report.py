@@ -63,6 +63,18 @@ def job_text(document: Mapping[str, Any], explained: Sequence[str], evicted: Ite
     return "\n".join(_wrapped(lines)) + "\n"
 
 
+def reported_text(reported: Mapping[str, Sequence[str]]) -> str:
+    """Return what the scheduler reported about the pods of a job, and the heading of the simulated explanation.
+
+    Args:
+        reported: The messages, each with the names of its pods.
+    """
+    lines = [f"  {_some(pods)}: {message}" for message, pods in reported.items()]
+    if lines:
+        lines = ["Reported by the scheduler (PodScheduled)", *lines, ""]
+    return "\n".join(_wrapped([*lines, "Simulated next cycle"])) + "\n"
+
+
 def queue_text(document: Mapping[str, Any], explained: Sequence[str]) -> str:
     """Return one queue's explanation: its usage, and the computation of its fair share."""
     lines = [f"queue {document['queue']}", *(f"  {line}" for line in _amounts(document)), "", *explained]

@@ -15,7 +15,7 @@ Object = dict[str, Any]
 
 
 def pod_group_of(objects: Sequence[Object], name: str, namespace: str | None) -> tuple[str, str] | Object:
-    """Return namespace and name of the pod group that a name stands for, or the pod if it has none.
+    """Return namespace and name of the pod group that a name stands for, or the pod if it has none that exists.
 
     Args:
         objects: The objects of the cluster.
@@ -28,12 +28,17 @@ def pod_group_of(objects: Sequence[Object], name: str, namespace: str | None) ->
     kind, _, bare = name.rpartition("/")
     found: dict[tuple[str, str], tuple[str, str] | Object] = {}
     known: set[str] = set()
+    groups = {
+        (one["metadata"].get("namespace") or "", one["metadata"]["name"])
+        for one in objects
+        if one["kind"] == "PodGroup"
+    }
     for each_kind, each, target in _subjects(objects):
         if namespace not in (None, target[0]):
             continue
         known.add(each)
         if each == bare and kind.lower() in ("", each_kind.lower(), f"{each_kind.lower()}s"):
-            found[target] = target if target[1] else _pod(objects, target[0], each)
+            found[target] = target if target in groups else _pod(objects, target[0], each)
     if not found:
         near = get_close_matches(bare, sorted(known), n=1)
         place = "in any namespace" if namespace is None else f"in namespace {namespace}"

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import click
 
+from apportion_api.kai.names import POD_GROUP_ANNOTATION
 from apportion_cli.cluster_inputs import shard_option, workload_shard_option
 from apportion_cli.console import current
 from apportion_cli.exit_codes import ExitCode
@@ -96,7 +97,10 @@ def why(
     kubeconfig: str | None,
     context: str | None,
 ) -> int:
-    """Explain why a pod, workload or gang is pending, by running a scheduling cycle on the current state of the cluster.
+    """Explain why a pod, workload or gang is pending.
+
+    Prints what the scheduler wrote in the condition PodScheduled, and the result of a scheduling cycle that is
+    simulated on the current state of the cluster.
 
     \b
     kubectl apportion why train-7b-worker-0
@@ -104,13 +108,15 @@ def why(
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.cluster_explanations import explain_inputs
     from apportion_cli.kubectl.pending_subjects import pod_group_of
+    from apportion_cli.kubectl.scheduler_reports import pod_scheduled_messages
 
     objects = live_objects(kubeconfig, context)
     subject = pod_group_of(objects, name, namespace)
     if isinstance(subject, dict):
         current().out(f"{_ungrouped(subject)}\n")
         return ExitCode.FINDINGS
-    return explain_inputs("job", "/".join(subject), live_inputs(objects, shard), outputs=outputs, fail_on="error")
+    inputs, reported = live_inputs(objects, shard), pod_scheduled_messages(objects, *subject)
+    return explain_inputs("job", "/".join(subject), inputs, outputs=outputs, fail_on="error", reported=reported)
 
 
 @kubectl_apportion.command()
@@ -206,13 +212,15 @@ def snapshot(*, out: str | None, anonymise: bool, kubeconfig: str | None, contex
 
 
 def _ungrouped(pod: Object) -> str:
-    """Return why a pod without a pod group is pending, as its scheduler wrote it."""
+    """Return why a pod is pending that has no pod group, or whose pod group does not exist, as its scheduler wrote it."""
     metadata = pod["metadata"]
     name = f"pod {metadata.get('namespace')}/{metadata['name']}"
     conditions = (pod.get("status") or {}).get("conditions") or ()
     why = next((c.get("message") for c in conditions if c["type"] == "PodScheduled" and c.get("message")), None)
     scheduler = pod["spec"].get("schedulerName") or "default-scheduler"
-    return f"{name} has no pod group (schedulerName: {scheduler})" + (f": {why}" if why else "")
+    group = (metadata.get("annotations") or {}).get(POD_GROUP_ANNOTATION)
+    lacks = f"names the pod group {group}, which does not exist" if group else "has no pod group"
+    return f"{name} {lacks} (schedulerName: {scheduler})" + (f": {why}" if why else "")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

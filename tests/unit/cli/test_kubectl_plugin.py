@@ -141,6 +141,69 @@ def test_pod_without_group_shows_message_of_its_scheduler(server: ApiServer, plu
     assert told.out == ("pod team/web has no pod group (schedulerName: default-scheduler): 0/1 nodes are available\n")
 
 
+def _unscheduled(pod_: dict[str, Any], message: str, status: str = "False") -> dict[str, Any]:
+    pod_["status"]["conditions"] = [{"type": "PodScheduled", "status": status, "message": message}]
+    return pod_
+
+
+def _gang_of_four(server: ApiServer) -> None:
+    group = pod_group("pg-gang", "vision", 2)
+    pods = {name: pod(name, "vision", 0, **{"pod-group-name": "pg-gang"}) for name in ("w0", "w1", "w2", "w3")}
+    rejected = "the API server rejected the binding of pod team/w1"
+    _unscheduled(pods["w1"], rejected)
+    _unscheduled(pods["w0"], rejected)
+    _unscheduled(pods["w2"], "its volume claim `data` is not bound")
+    pods["w3"]["spec"]["nodeName"] = "n1"
+    _unscheduled(pods["w3"], "a message from before it was bound")
+    server.add(group, *pods.values())
+    elsewhere = _unscheduled(pod("x0", "vision", 0, **{"pod-group-name": "pg-gang"}), "in another namespace")
+    elsewhere["metadata"]["namespace"] = "other"
+    server.add(elsewhere)
+
+
+def test_messages_of_the_scheduler_precede_the_simulated_cycle(server: ApiServer, plugin: Plugin) -> None:
+    _gang_of_four(server)
+    told = plugin("why", "pg-gang")
+    assert told.code == 0
+    assert told.out.splitlines()[:5] == [
+        "Reported by the scheduler (PodScheduled)",
+        "  w0, w1: the API server rejected the binding of pod team/w1",
+        "  w2: its volume claim `data` is not bound",
+        "",
+        "Simulated next cycle",
+    ]
+    assert "no pending pods" in told.out
+    assert "before it was bound" not in told.out
+    assert "another namespace" not in told.out
+
+
+def test_json_has_messages_of_the_scheduler(server: ApiServer, plugin: Plugin) -> None:
+    _gang_of_four(server)
+    assert json.loads(plugin("why", "pg-gang", "-o", "json").out)["reported"] == [
+        {"message": "the API server rejected the binding of pod team/w1", "pods": ["w0", "w1"]},
+        {"message": "its volume claim `data` is not bound", "pods": ["w2"]},
+    ]
+    assert json.loads(plugin("why", "pg-late", "-o", "json").out)["reported"] == []
+
+
+def test_result_is_labelled_as_simulated_without_messages_of_the_scheduler(server: ApiServer, plugin: Plugin) -> None:
+    made, group = _grouped("calm", "vision", 1)
+    server.add(_unscheduled(made, "scheduled", status="True"), group)
+    told = plugin("why", "calm")
+    assert told.out.startswith("Simulated next cycle\n")
+    assert "Reported by the scheduler" not in told.out
+
+
+def test_pod_of_a_group_that_does_not_exist_shows_message_of_its_scheduler(server: ApiServer, plugin: Plugin) -> None:
+    server.add(_unscheduled(pod("badpg", "nlp", 1, **{"pod-group-name": "ghost"}), "no such pod group"))
+    told = plugin("why", "badpg")
+    assert (told.code, told.err) == (1, "")
+    assert told.out == (
+        "pod team/badpg names the pod group ghost, which does not exist (schedulerName: kai-scheduler): "
+        "no such pod group\n"
+    )
+
+
 def test_unknown_name_suggests_nearest(plugin: Plugin) -> None:
     told = plugin("why", "lat", "-n", "team")
     assert told.code == 2
