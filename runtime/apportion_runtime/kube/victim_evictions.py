@@ -156,10 +156,11 @@ def _evict(
 
 
 def _explain(cluster: Cluster, pool: WritePool, eviction: Eviction, pod: Manifest) -> None:
-    why = f"{eviction.message.splitlines()[0]} ({eviction.because})"
+    first, *more = eviction.message.splitlines()
+    why = f"{first} ({eviction.because})"
     pool.note(("evicted", eviction.pod), lambda: cluster.explain_eviction(pod, why))
     reason = _REASONS.get(eviction.action, "Evicted")
-    pool.note(("event", eviction.pod), lambda: cluster.record(pod, reason, f"{eviction.message}\n{eviction.because}"))
+    pool.note(("event", eviction.pod), lambda: cluster.record(pod, reason, "\n".join((why, *more))))
 
 
 def _conclude(
