@@ -126,7 +126,9 @@ def test_instance_listed_twice_is_reported() -> None:
 
 
 def test_other_columns_are_refused() -> None:
-    with pytest.raises(TraceError, match=r"dlrm\.csv:1: missing column role, .*; use the unmodified file of cluster-"):
+    with pytest.raises(
+        TraceError, match=r"dlrm\.csv:1: missing column role, .*; use the unmodified file from cluster-"
+    ):
         read_dlrm(Source("dlrm.csv", "instance_sn,name\n"))
 
 

@@ -124,6 +124,6 @@ def test_job_listed_twice_is_reported() -> None:
 
 def test_other_tables_of_the_trace_are_refused() -> None:
     with pytest.raises(
-        TraceError, match=r"jobs\.csv:1: missing column job_id, .*; use a job list of cluster-trace-gpu-v2020/sim"
+        TraceError, match=r"jobs\.csv:1: missing column job_id, .*; use a job list from cluster-trace-gpu-v2020/sim"
     ):
         _read(heading="job_name,inst_id,user,status,start_time,end_time")

@@ -22,7 +22,7 @@ COLUMNS = (
     "rdma_limit", "memory_request", "memory_limit", "disk_request", "disk_limit", "max_instance_per_node",
     "creation_time", "scheduled_time", "deletion_time",
 )  # fmt: skip
-_TABLE = Table(COLUMNS, "use the unmodified file of cluster-trace-gpu-v2025, including its header")
+_TABLE = Table(COLUMNS, "use the unmodified file from cluster-trace-gpu-v2025, including its header")
 _MIB_PER_GIB = 1024
 _UNLIMITED = "-1"
 _NO_TIME = ("", "nan")

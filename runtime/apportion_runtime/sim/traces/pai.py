@@ -17,7 +17,7 @@ from apportion_runtime.sim.traces.rows import MOST_AT_ONCE, BadRow, Row, Table, 
 
 COLUMNS = ("job_id", "user", "num_inst", "num_gpu", "num_cpu", "submit_time", "duration")
 """The required columns; `gpu_type` and `status` are optional, and others do not affect the simulation."""
-_TABLE = Table(COLUMNS, "use a job list of cluster-trace-gpu-v2020/simulator, including its header")
+_TABLE = Table(COLUMNS, "use a job list from cluster-trace-gpu-v2020/simulator, including its header")
 _NO_TYPE = ("", "CPU")
 _PERCENT, _MILLI = 100, 1000
 
