@@ -74,4 +74,4 @@ def test_workloads_are_owners_of_pods(engine: str) -> None:
     assert row.workload.queue == "a"
     assert row.workload.started is not None
     assert found.is_verified is (engine in ("native", "volcano"))
-    assert ("dequeuing of jobs compared with" in found.unverified) is (engine == "ack")
+    assert ("job dequeuing compared with" in found.unverified) is (engine == "ack")
