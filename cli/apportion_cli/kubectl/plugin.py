@@ -213,10 +213,11 @@ def snapshot(*, out: str | None, anonymise: bool, kubeconfig: str | None, contex
 
 def _ungrouped(pod: Object) -> str:
     """Return why a pod is pending that has no pod group, or whose pod group does not exist, as its scheduler wrote it."""
+    from apportion_cli.kubectl.scheduler_reports import pod_scheduled_message
+
     metadata = pod["metadata"]
     name = f"pod {metadata.get('namespace')}/{metadata['name']}"
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    why = next((c.get("message") for c in conditions if c["type"] == "PodScheduled" and c.get("message")), None)
+    why = pod_scheduled_message(pod)
     scheduler = pod["spec"].get("schedulerName") or "default-scheduler"
     group = (metadata.get("annotations") or {}).get(POD_GROUP_ANNOTATION)
     lacks = f"names the pod group {group}, which does not exist" if group else "has no pod group"

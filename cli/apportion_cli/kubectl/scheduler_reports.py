@@ -16,20 +16,24 @@ def pod_scheduled_messages(objects: Sequence[Object], namespace: str, group: str
         one
         for one in objects
         if one["kind"] == "Pod"
+        and _is_pending(one)
         and (one["metadata"].get("namespace") or "") == namespace
         and (one["metadata"].get("annotations") or {}).get(POD_GROUP_ANNOTATION) == group
     )
     found: dict[str, list[str]] = {}
     for pod in sorted(pods, key=lambda pod: str(pod["metadata"]["name"])):
-        if message := _message(pod):
+        if message := pod_scheduled_message(pod):
             found.setdefault(message, []).append(pod["metadata"]["name"])
     return found
 
 
-def _message(pod: Object) -> str | None:
-    """Return why a pod is pending, or None if it is not, or if nothing was written."""
-    status = pod.get("status") or {}
-    if pod["spec"].get("nodeName") or status.get("phase") not in (None, "", "Pending"):
-        return None
-    conditions = (c for c in status.get("conditions") or () if c["type"] == "PodScheduled" and c["status"] == "False")
-    return next((c["message"] for c in conditions if c.get("message")), None)
+def pod_scheduled_message(pod: Object) -> str | None:
+    """Return why a pod is pending; None if nothing was written."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    messages = (c.get("message") for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False")
+    return next((message for message in messages if message), None)
+
+
+def _is_pending(pod: Object) -> bool:
+    phase = (pod.get("status") or {}).get("phase")
+    return not pod["spec"].get("nodeName") and phase in (None, "", "Pending")

@@ -1,0 +1,36 @@
+"""When the check for reservation pods is repeated after it failed, on a clock of the test's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apportion_runtime.kube.errors import Unreachable
+from apportion_runtime.kube.gpu_reservation import ReservationSettings
+from apportion_runtime.kube.gpu_reservation_check import ReservationCheck
+
+from .memory_cluster import Memory
+
+
+class UnreachableCluster(Memory):
+    def create(self, manifest: dict[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
+        raise Unreachable("cannot reach the API server")
+
+
+def test_failed_check_is_due_once_if_its_delay_ends_after_the_failure_was_returned_again() -> None:
+    clock = [0.0]
+    check = ReservationCheck(ReservationSettings("registry.example/reservation:v1"), lambda: clock[0])
+    cluster = UnreachableCluster()
+    failure = check.fault(cluster)
+    assert (failure is not None, check.remaining_s()) == (True, 5.0)
+    clock[0] = 4.9
+    assert check.fault(cluster) == failure
+    clock[0] = 5.1
+    assert (check.remaining_s(), check.remaining_s()) == (0.0, None)
+
+
+def test_failed_check_that_no_pod_needs_any_longer_is_not_due() -> None:
+    clock = [0.0]
+    check = ReservationCheck(ReservationSettings("registry.example/reservation:v1"), lambda: clock[0])
+    assert check.fault(UnreachableCluster()) is not None
+    clock[0] = 5.1
+    assert check.remaining_s() is None
