@@ -12,7 +12,14 @@ from apportion_api.kai.names import POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
 from apportion_runtime.admission.grouping import group
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
-from apportion_runtime.admission.objects import Unreadable, annotations_of, labels_of, namespace_of, spec_of
+from apportion_runtime.admission.objects import (
+    GroupingError,
+    Unreadable,
+    annotations_of,
+    labels_of,
+    namespace_of,
+    spec_of,
+)
 from apportion_runtime.kube.cluster import Key, Manifest, ObjectAccess
 from apportion_runtime.kube.resources import POD, POD_GROUP
 
@@ -61,10 +68,20 @@ class PodGrouper:
         """Return the group of a pod; None for a pod that is not to be grouped.
 
         Raises:
-            GroupingError: If no group can be created.
+            GroupingError: If no group can be created, or if the pod has no owner and names a group that its author must
+                create.
             Refused: If the API server rejects the read of an owner.
         """
-        return group(pod, self, scheduler=self._scheduler)
+        name = annotations_of(pod).get(POD_GROUP_ANNOTATION)
+        if name is None or pod["metadata"].get("ownerReferences"):
+            return group(pod, self, scheduler=self._scheduler)
+        # KAI's pod grouper leaves such a pod without a group, also if it has created the group itself.
+        made = group(_unmarked(pod), self, scheduler=self._scheduler)
+        if made is None or made.name != name:
+            raise GroupingError(
+                f"pod group `{name}` does not exist; create it, or remove the annotation {POD_GROUP_ANNOTATION}"
+            )
+        return made
 
     def mark(self, pod: Manifest, grouping: Grouping) -> None:
         """Mark a pod as one of a group. Raises `Refused` if the API server rejects it."""
@@ -113,6 +130,11 @@ class PodGrouper:
     def pods(self, namespace: str, labels: Mapping[str, str]) -> Iterable[Manifest]:
         """Return the pods with these labels."""
         return self._cluster.pods(namespace, labels)
+
+
+def _unmarked(pod: Manifest) -> Manifest:
+    annotations = {key: value for key, value in annotations_of(pod).items() if key != POD_GROUP_ANNOTATION}
+    return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}}
 
 
 def _patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

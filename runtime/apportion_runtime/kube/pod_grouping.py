@@ -102,10 +102,7 @@ def group_pods(
     ungrouped: dict[Key, Ungrouped] = {}
     for pod in grouped.due(cluster, grouper, scope):
         try:
-            is_stored = grouper.has_stored_group(pod)
-            if not is_stored:
-                _check_own_group(pod)
-            grouping = None if is_stored else grouper.grouping_of(pod)
+            grouping = None if grouper.has_stored_group(pod) else grouper.grouping_of(pod)
         except GroupingError as wrong:
             ungrouped[key_of(pod)] = Ungrouped(pod["metadata"]["uid"], str(wrong))
         except Refused as refused:
@@ -123,15 +120,6 @@ def group_pods(
     results([pool.submit(Priority.GROUP, partial(_mark, grouper, pod, one, result)) for pod, one in marked])
     result.grouped.sort()
     return ungrouped
-
-
-def _check_own_group(pod: Manifest) -> None:
-    """Raise `GroupingError` if the author of a pod named its group: pods with owners are grouped by these instead."""
-    name = annotations_of(pod).get(POD_GROUP_ANNOTATION)
-    if name is not None and not pod["metadata"].get("ownerReferences"):
-        raise GroupingError(
-            f"pod group `{name}` does not exist; create it, or remove the annotation {POD_GROUP_ANNOTATION}"
-        )
 
 
 def _put(grouper: PodGrouper, grouping: Grouping, result: CycleResult) -> None:

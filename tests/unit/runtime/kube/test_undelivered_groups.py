@@ -61,6 +61,19 @@ def test_pod_without_owners_reports_that_its_group_does_not_exist(name: str) -> 
         assert run_cycle(cluster, NOW + 2).bound == ["team/a"]
 
 
+@pytest.mark.parametrize("labels", [{}, {"spark-app-name": "etl", "spark-app-selector": "spark-1"}])
+def test_deleted_group_of_a_pod_without_owners_is_created_again(labels: dict[str, str]) -> None:
+    single = pod("a", "team", 1)
+    single["metadata"]["labels"].update(labels)
+    cluster = Memory(node("n1", 4), TRAIN, TEAM, single)
+    run_cycle(cluster, NOW)
+    ((key, created),) = [(key, made) for key, made in cluster.held.items() if key[0] == POD_GROUP]
+    del cluster.held[key]
+    result = run_cycle(cluster, NOW + 1)
+    assert cluster.held[key]["spec"] == created["spec"]
+    assert ([one.allocated for one in result.queues], result.faults) == ([1.0], ())
+
+
 def test_running_pod_whose_owner_and_group_were_deleted_first_keeps_its_devices() -> None:
     running, waiting = _member(0), _member(1)
     running["spec"]["nodeName"], running["status"]["phase"] = "n1", "Running"
