@@ -11,13 +11,17 @@ holds them; ConfigMaps of a failed attempt are left to the garbage collector.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from apportion_api.kai.names import (
     GPU_CONTAINER_ANNOTATION,
+    GPU_DEVICES_ANNOTATION,
+    GPU_FRACTION_ANNOTATION,
     GPU_GROUP_LABEL,
     GPU_GROUP_LABEL_PREFIX,
+    GPU_MEMORY_ANNOTATION,
     RECEIVED_FRACTION,
     RECEIVED_TYPE_ANNOTATION,
     SHARED_GPU_CONFIG_MAP_ANNOTATION,
@@ -30,6 +34,13 @@ from apportion_runtime.snapshots.kubernetes.gpus import gpu_group_labels
 _DEVICES, _FORMER_DEVICES = "NVIDIA_VISIBLE_DEVICES", "RUNAI-VISIBLE-DEVICES"
 _PORTION, _FORMER_PORTION = "GPU_PORTION", "RUNAI_NUM_OF_GPUS"
 _CDI_NAME = "k8s.device-plugin.nvidia.com/gpu={}"
+_FRACTION = re.compile(r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_WHOLE = re.compile(r"\d{1,19}", re.ASCII)
+_WHOLE_AMOUNTS = {
+    GPU_MEMORY_ANNOTATION: "a positive integer in MiB, such as 2000",
+    GPU_DEVICES_ANNOTATION: "a positive integer, such as 2",
+}
+"""What the annotations other than the fraction must be."""
 
 
 class Share(NamedTuple):
@@ -47,6 +58,22 @@ class Share(NamedTuple):
 class _Container(NamedTuple):
     spec: Mapping[str, Any]
     suffix: str
+
+
+def invalid_amount(pod: Manifest) -> str | None:
+    """Return which annotation has a value that KAI's admission webhook rejects, as a clause; None if none has.
+
+    Source: pkg/binder/plugins/gpusharing/gpu-request (ValidateGpuRequests).
+    """
+    annotations = annotations_of(pod)
+    text = annotations.get(GPU_FRACTION_ANNOTATION)
+    if text is not None and not (_FRACTION.fullmatch(text) and 0 < float(text) < 1):
+        return f"annotation {GPU_FRACTION_ANNOTATION} is `{text}`; it must be more than 0 and less than 1, such as 0.5"
+    for key, expected in _WHOLE_AMOUNTS.items():
+        text = annotations.get(key)
+        if text is not None and not (_WHOLE.fullmatch(text) and int(text) > 0):
+            return f"annotation {key} is `{text}`; it must be {expected}"
+    return None
 
 
 def unprepared(pod: Manifest) -> str | None:

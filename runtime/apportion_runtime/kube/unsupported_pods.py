@@ -12,7 +12,7 @@ from operator import itemgetter
 from apportion_api.kai.names import GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, POD_GROUP_ANNOTATION
 from apportion_runtime.admission.objects import annotations_of
 from apportion_runtime.kube.cluster import Key, Manifest
-from apportion_runtime.kube.gpu_sharing import unprepared
+from apportion_runtime.kube.gpu_sharing import invalid_amount, unprepared
 from apportion_runtime.kube.pod_volumes import PodVolumes, uses_claims
 
 
@@ -81,6 +81,8 @@ def _unsupported(pod: Manifest, volumes: PodVolumes, sharing_fault: Callable[[],
     annotations = annotations_of(pod)
     for key in (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION):
         if key in annotations:
+            if (invalid := invalid_amount(pod)) is not None:
+                return invalid
             if sharing_fault is None:
                 why = "requires reservation pods: set gpuReservation.image in the scheduler configuration"
                 return f"it shares a GPU (annotation {key}), which {why}"

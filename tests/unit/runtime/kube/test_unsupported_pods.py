@@ -69,6 +69,30 @@ def test_unbindable_pod_evicts_no_pod_and_reports_reason(asking: dict[str, Any],
     assert why in cluster.told["new"]
 
 
+FRACTION = "it must be more than 0 and less than 1, such as 0.5"
+MEMORY = "it must be a positive integer in MiB, such as 2000"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "why"),
+    [
+        ({"gpu-fraction": "abc"}, f"annotation gpu-fraction is `abc`; {FRACTION}"),
+        ({"gpu-fraction": "1.5"}, f"annotation gpu-fraction is `1.5`; {FRACTION}"),
+        ({"gpu-fraction": "-0.5"}, f"annotation gpu-fraction is `-0.5`; {FRACTION}"),
+        ({"gpu-memory": "-1"}, f"annotation gpu-memory is `-1`; {MEMORY}"),
+        ({"gpu-memory": "4Gi"}, f"annotation gpu-memory is `4Gi`; {MEMORY}"),
+        (
+            {**HALF, "gpu-fraction-num-devices": "0"},
+            "annotation gpu-fraction-num-devices is `0`; it must be a positive integer, such as 2",
+        ),
+    ],
+)
+def test_invalid_share_of_a_gpu_is_reported_with_its_value(annotations: dict[str, str], why: str) -> None:
+    cluster = Memory(node("n1", 8), TRAIN, TEAM, pod("new", "team", 0, **annotations))
+    run_cycle(cluster, NOW)
+    assert cluster.told == {"new": f"the pod cannot be bound: {why}"}
+
+
 def test_supported_pod_of_same_class_evicts() -> None:
     cluster = Memory(node("n1", 8), TRAIN, INFERENCE, TEAM, *(pod(f"train-{n}", "team", 1) for n in range(8)))
     run_cycle(cluster, NOW)
