@@ -153,6 +153,9 @@ def scheduler(
     ]
     misplaced = engine_fault(chosen.engine, changed)
     if misplaced is not None:
+        if misplaced[0].attribute in given:
+            option, engine = _option_names()[misplaced[0].attribute], misplaced[0].engine
+            raise click.UsageError(f"{option} applies only to --engine {engine}: remove {option}, or use that engine")
         raise PreconditionError(misplaced[1])
     if write_manifests is not None and image is not None:
         from apportion_cli.scheduler_manifests import write_manifests as write
@@ -215,13 +218,18 @@ def _check(given: Mapping[str, object]) -> None:
     """Raise a usage error for an option with a value that the configuration document may not have either."""
     from apportion_runtime.kube.configuration import FIELDS
 
-    options = {one.name: one.opts[0] for one in click.get_current_context().command.params}
+    options = _option_names()
     for field in FIELDS:
         value = given.get(field.attribute)
         fault = None if value is None else field.fault(value)
         if fault is not None:
             shown = value if str(value) else "empty"
             raise click.UsageError(f"{options[field.attribute]} {fault}, not {shown}")
+
+
+def _option_names() -> Mapping[str | None, str]:
+    """Return the options of the command by parameter."""
+    return {one.name: one.opts[0] for one in click.get_current_context().command.params}
 
 
 def _write_monitoring(directory: Path) -> None:

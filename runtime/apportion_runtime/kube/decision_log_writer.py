@@ -128,7 +128,11 @@ class DecisionLogWriter:
             if not self._path.exists():
                 first = self._numbered(1)
                 return _last_in(first) if first.exists() else last
-            if not (self._path.is_file() or self._path.is_dir()):
+            if self._path.is_dir():
+                raise DecisionLogError(
+                    f"{self._path} is a directory; add a file name, as in {self._path / 'decisions.log'}"
+                )
+            if not self._path.is_file():
                 # A device or a pipe would be read without end.
                 raise DecisionLogError(f"{self._path} is not a regular file; choose another file")
             last = _last_in(self._path)

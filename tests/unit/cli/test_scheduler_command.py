@@ -59,6 +59,13 @@ def test_objects_of_the_scheduler_are_written_without_the_client(
     assert written == list(scheduler_objects(SchedulerDeployment("one@sha256:2", engine="ack")))
 
 
+def test_option_of_the_other_engine_is_a_usage_error(run: Run, tmp_path: Path) -> None:
+    command = ("scheduler", "--write-manifests", tmp_path, "--image", "one", "--engine", "ack", "--shard", "h100")
+    told = run(*command)
+    assert told.code == 2
+    assert "--shard applies only to --engine kai: remove --shard, or use that engine" in told.err
+
+
 @pytest.mark.parametrize("option", ["--write-manifests", "--image"])
 def test_objects_of_the_scheduler_require_a_directory_and_an_image(run: Run, option: str) -> None:
     told = run("scheduler", option, "one")

@@ -194,3 +194,9 @@ def test_missing_cycle_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DecisionLogError) as told:
         recorded_cycle(log.read_text().splitlines(), 9, "log")
     assert str(told.value) == "log does not contain cycle 9; the log contains cycles 1 to 2"
+
+
+def test_directory_is_refused_with_a_file_in_it(tmp_path: Path) -> None:
+    with pytest.raises(DecisionLogError) as told:
+        DecisionLogWriter(tmp_path)
+    assert str(told.value) == f"{tmp_path} is a directory; add a file name, as in {tmp_path}/decisions.log"
