@@ -19,7 +19,7 @@ from apportion_runtime.kube.resources import WATCHED, Resource
 
 KAI_INSTALLATION = (
     "helm show crds oci://ghcr.io/kai-scheduler/kai-scheduler/kai-scheduler --version VERSION"
-    " | kubectl apply --server-side -f -"
+    " | kubectl apply --server-side -f - (VERSION is a release of KAI 0.12 to 0.17)"
 )
 """The command that installs KAI's definitions; KAI's chart has them in its directory `crds`."""
 ACK_INSTALLATION = (

@@ -17,6 +17,8 @@ import yaml
 from apportion_cli.commands.scheduler import log_lines
 from apportion_cli.console import Console
 from apportion_cli.errors import PreconditionError
+from apportion_compiler.engine_versions import minor_text
+from apportion_compiler.engines.kai.traits import TRAITS as KAI
 from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 
 Run = Callable[..., Any]
@@ -109,6 +111,9 @@ def test_missing_definitions_name_the_command_that_installs_them(run: Run, tmp_p
     assert told.code == 3
     assert "does not serve queues.scheduling.run.ai (v2) and podgroups.scheduling.run.ai (v2alpha2)" in told.err
     assert "helm show crds oci://ghcr.io/kai-scheduler/kai-scheduler/kai-scheduler" in told.err
+    assert KAI.versions.newest is not None
+    oldest, newest = minor_text(KAI.versions.oldest), minor_text(KAI.versions.newest)
+    assert f"(VERSION is a release of KAI {oldest} to {newest})" in " ".join(told.err.split())
 
 
 @pytest.mark.parametrize(
