@@ -68,15 +68,26 @@ class PodGrouper:
         """Return the group of a pod; None for a pod that is not to be grouped.
 
         Raises:
+            GroupingError: If no group can be created.
+            Refused: If the API server rejects the read of an owner.
+        """
+        return group(pod, self, scheduler=self._scheduler)
+
+    def unstored_grouping_of(self, pod: Manifest) -> Grouping | None:
+        """Return the group of a pod whose pod group does not exist; None for a pod that is not to be grouped.
+
+        KAI's pod grouper leaves a pod without owners that names a group without one, also if it has created the group
+        itself; this returns the group in the second case.
+
+        Raises:
             GroupingError: If no group can be created, or if the pod has no owner and names a group that its author must
                 create.
             Refused: If the API server rejects the read of an owner.
         """
         name = annotations_of(pod).get(POD_GROUP_ANNOTATION)
         if name is None or pod["metadata"].get("ownerReferences"):
-            return group(pod, self, scheduler=self._scheduler)
-        # KAI's pod grouper leaves such a pod without a group, also if it has created the group itself.
-        made = group(_unmarked(pod), self, scheduler=self._scheduler)
+            return self.grouping_of(pod)
+        made = self.grouping_of(_unmarked(pod))
         if made is None or made.name != name:
             raise GroupingError(
                 f"pod group `{name}` does not exist; create it, or remove the annotation {POD_GROUP_ANNOTATION}"

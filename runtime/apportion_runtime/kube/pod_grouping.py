@@ -102,7 +102,7 @@ def group_pods(
     ungrouped: dict[Key, Ungrouped] = {}
     for pod in grouped.due(cluster, grouper, scope):
         try:
-            grouping = None if grouper.has_stored_group(pod) else grouper.grouping_of(pod)
+            grouping = None if grouper.has_stored_group(pod) else grouper.unstored_grouping_of(pod)
         except GroupingError as wrong:
             ungrouped[key_of(pod)] = Ungrouped(pod["metadata"]["uid"], str(wrong))
         except Refused as refused:
