@@ -23,6 +23,7 @@ _PLUGINS = {
     "preFilter": {"enabled": [{"name": "ElasticQuota"}]},
     "postFilter": {"disabled": [{"name": "*"}], "enabled": [{"name": "Coscheduling"}, {"name": "ElasticQuota"}]},
     "permit": {"enabled": [{"name": "Coscheduling"}]},
+    "preScore": {"enabled": [{"name": "NodeResourcesFitPlus"}]},
     "score": {
         "disabled": [{"name": name} for name in ("NodeResourcesFit", "PodTopologySpread", "InterPodAffinity")],
         "enabled": [{"name": "NodeResourcesFitPlus", "weight": 10}],

@@ -148,6 +148,16 @@ def _check_plugins(plugins: Mapping[str, Any], arguments: Mapping[str, Mapping[s
         missing = set(names) - {str(each["name"]) for each in _enabled(plugins, point)}
         if missing:
             raise _error(f"{min(missing)} is not enabled under {point}; enable it to simulate Koordinator")
+    # pkg/scheduler/plugins/noderesourcefitplus/node_resources_fit_plus.go: Score returns an error without this state.
+    if _names(plugins, "score", FIT_PLUS) and not _names(plugins, "preScore", FIT_PLUS):
+        raise _error(
+            f"{FIT_PLUS} is enabled under score but not under preScore, so koord-scheduler cannot schedule a pod that fits "
+            "on more than one node; enable it under preScore"
+        )
+
+
+def _names(plugins: Mapping[str, Any], point: str, plugin: str) -> bool:
+    return any(str(each["name"]) == plugin for each in (*_enabled(plugins, point), *_enabled(plugins, "multiPoint")))
 
 
 def _enabled(plugins: Mapping[str, Any], point: str) -> list[Mapping[str, Any]]:

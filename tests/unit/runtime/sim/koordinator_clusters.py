@@ -39,6 +39,7 @@ def profile(gang: Mapping[str, object] | None = None, **quota: object) -> Made:
             "preFilter": enabled("ElasticQuota"),
             "postFilter": {"disabled": [{"name": "*"}], **enabled("Coscheduling", "ElasticQuota")},
             "permit": enabled("Coscheduling"),
+            "preScore": enabled("NodeResourcesFitPlus"),
             "score": {
                 "disabled": [{"name": "NodeResourcesFit"}],
                 "enabled": [{"name": "NodeResourcesFitPlus", "weight": 10}],

@@ -154,7 +154,8 @@ def _plugins() -> dict[str, object]:
         ),
         "filter": _enabled(*common),
         "postFilter": {**_disabled("*"), **_enabled("Reservation", "Coscheduling", "ElasticQuota")},
-        "preScore": _enabled("Reservation", "Coscheduling"),
+        # NodeResourcesFitPlus.Score fails without what its PreScore stores: no pod that fits on two nodes is scheduled.
+        "preScore": _enabled("Reservation", "Coscheduling", "NodeResourcesFitPlus"),
         "score": {
             **_disabled("NodeResourcesFit"),
             "enabled": [
