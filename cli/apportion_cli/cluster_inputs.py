@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
@@ -80,9 +80,12 @@ def read_live_objects(
 ) -> ClusterInputs:
     """Read a cluster from its objects; findings refer to it by the name.
 
+    A running cluster is scheduled in spite of its malformed objects, so faults are warnings, and the rest is shown.
+
     Raises:
         click.UsageError: If there is no such shard.
     """
+    from apportion_compiler.diagnostics.diagnostic import Severity
     from apportion_runtime.snapshots.snapshot_reader import read_objects
 
     sources = Sources(project_root(Path.cwd() / "snapshot"), None)
@@ -90,8 +93,8 @@ def read_live_objects(
     sources.hold(name, "")
     with _known_shard(shard, name):
         read = read_objects(objects, now=now, shard=shard)
-    faults = tuple(replace(fault, file=name) for fault in read.faults)
-    return _inputs(replace(read, faults=faults), sources, name, name)
+    found = tuple(replace(_finding(replace(fault, file=name)), severity=Severity.WARNING) for fault in read.faults)
+    return ClusterInputs(read.snapshot, read.settings, _report(found, name), sources, name)
 
 
 def _read(texts: list[Source], sources: Sources, name: str, now: float | None, shard: str | None) -> ClusterInputs:
@@ -111,13 +114,16 @@ def _known_shard(shard: str | None, name: str) -> Iterator[None]:
 
 
 def _inputs(read: SnapshotReading, sources: Sources, entry: str, name: str) -> ClusterInputs:
-    from apportion_compiler.diagnostics.report import Finding, Report
     from apportion_runtime.snapshots.faults import has_errors
 
-    found = tuple(map(_finding, read.faults))
-    report = Report(tuple(map(Finding, found)), entry, date.min, version_text(), "manifests")
     decidable = None if has_errors(read.faults) else read.snapshot
-    return ClusterInputs(decidable, read.settings, report, sources, name)
+    return ClusterInputs(decidable, read.settings, _report(map(_finding, read.faults), entry), sources, name)
+
+
+def _report(found: Iterable[Diagnostic], entry: str) -> Report:
+    from apportion_compiler.diagnostics.report import Finding, Report
+
+    return Report(tuple(map(Finding, found)), entry, date.min, version_text(), "manifests")
 
 
 def nearest(word: str, name: str, known: Sequence[str]) -> click.UsageError:

@@ -110,7 +110,8 @@ def _bar(use: QueueUse, total: float) -> str:
         return ""
 
     def cells(amount: float | None) -> int:
-        return _BAR if amount is None else max(0, min(_BAR, round(amount / total * _BAR)))
+        # Rounded last: an amount may be as large as a float.
+        return _BAR if amount is None else round(max(0.0, min(1.0, amount / total)) * _BAR)
 
     used, guaranteed = cells(use.used), cells(use.guaranteed)
     if use.used > 0:
@@ -128,7 +129,8 @@ def _bar(use: QueueUse, total: float) -> str:
 def _amount(number: float | None) -> str:
     if number is None:
         return "-"
-    return f"{number:.0f}" if number >= 1000 else f"{number:.2f}".rstrip("0").rstrip(".")
+    text = f"{number:.0f}" if abs(number) >= 1000 else f"{number:.2f}".rstrip("0").rstrip(".")
+    return text if len(text) <= min(_COLUMNS.values()) else f"{number:.2g}"
 
 
 def _fitted(name: str) -> str:

@@ -41,6 +41,12 @@ def _grouped(name: str, queue_: str, gpus: int, on: str | None = None) -> tuple[
     return made, group
 
 
+def _queue_with(name: str, parent: str | None = None, **spec: Any) -> dict[str, Any]:
+    made = queue(name, parent, 1)
+    made["spec"].update(spec)
+    return made
+
+
 @pytest.fixture
 def server() -> ApiServer:
     server = ApiServer()
@@ -92,6 +98,24 @@ def test_top_shows_guaranteed_used_borrowed_and_limit_in_eighty_columns(plugin: 
     assert max(map(len, told.out.splitlines())) <= 80
     page = Path(__file__).parents[3] / "docs/kubectl-plugin.md"
     assert f"$ kubectl apportion top\n{told.out}```" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("quota", "limit", "row"),
+    [
+        (1e308, 1e308, "a                            0     1e+308        0  1e+308 ...................."),
+        (-1e308, -1e308, "a                            0    -1e+308   1e+308 -1e+308 |"),
+        (9_999_999, 25_000_000, "a                            0    9999999        0 2.5e+07 ...................."),
+    ],
+)
+def test_huge_amounts_of_a_queue_keep_the_columns(
+    server: ApiServer, plugin: Plugin, quota: float, limit: float, row: str
+) -> None:
+    server.add(_queue_with("a", resources={"gpu": {"quota": quota, "limit": limit}}))
+    told = plugin("top")
+    assert told.code == 0
+    assert told.out.splitlines()[3] == row
+    assert max(map(len, told.out.splitlines())) <= 80
 
 
 def test_top_as_json_has_the_same_amounts(plugin: Plugin) -> None:
@@ -215,6 +239,37 @@ def test_queue_explanation_has_fair_share(plugin: Plugin) -> None:
     assert told.code == 0
     assert "queue nlp, a child of queue all" in told.out
     assert plugin("queue", "npl").code == 2
+
+
+MALFORMED: dict[str, tuple[tuple[dict[str, Any], ...], tuple[str, ...]]] = {
+    "cycle": ((_queue_with("a", "b"), _queue_with("b", "a")), ("in queue a", "a → b → a")),
+    "own parent": ((_queue_with("a", "a"),), ("in queue a", "a → a")),
+    "missing parent": ((_queue_with("a", "gone"),), ("in queue a", "parent queue `gone` does not exist")),
+    "duration": ((_queue_with("a", reclaimMinRuntime="soon"),), ("in queue a", '`reclaimMinRuntime`: "soon"')),
+    "negative amount": ((_queue_with("a", resources={"gpu": {"quota": -3}}),), ("in queue a", "gpu")),
+    "type": (
+        (_queue_with("a", resources={"gpu": {"quota": "four"}}),),
+        ("in queue a", "`spec.resources.gpu.quota`", "the string `four`"),
+    ),
+}
+"""Queues that are malformed, and what is said of them."""
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_queue_is_a_warning_and_the_others_are_shown_as_before(
+    server: ApiServer, plugin: Plugin, name: str
+) -> None:
+    calls = (("top",), ("queue", "nlp"), ("why", "late"))
+    before = [plugin(*call) for call in calls]
+    queues, said = MALFORMED[name]
+    server.add(*queues)
+    for call, valid in zip(calls, before, strict=True):
+        told = plugin(*call)
+        assert told.code == 0
+        assert "error" not in told.err
+        assert [text for text in said if "warning[AP8" not in told.err or text not in told.err] == []
+        rows = [line for line in told.out.splitlines() if not line.startswith("a ")]
+        assert rows == valid.out.splitlines()
 
 
 def test_snapshot_can_be_read_again(plugin: Plugin, tmp_path: Path) -> None:
