@@ -32,7 +32,9 @@ class CycleResult:
         queued_jobs: The number of jobs in each queue of ACK; None if jobs are not released.
         n_released: The number of suspended jobs that were released.
         log_fault: Why the cycle could not be recorded for replay.
-        next_cycle_s: The time in seconds until another cycle may decide differently although nothing changes.
+        next_cycle_s: The time in seconds from the cycle's time until another cycle may decide differently although nothing
+            changes.
+        next_attempt_s: The time in seconds from the end of the cycle until something that failed may be tried again.
     """
 
     bound: list[str] = field(default_factory=list)
@@ -50,6 +52,7 @@ class CycleResult:
     n_released: int = 0
     log_fault: str | None = None
     next_cycle_s: float = math.inf
+    next_attempt_s: float = math.inf
 
 
 def name_of(manifest: Manifest) -> str:

@@ -111,7 +111,10 @@ class JobAdmission:
         dequeued = [one for one in decisions if isinstance(one, Dequeued)]
         self._release(state.queues, [*self._unconfirmed(state.queues, result), *dequeued], result, now)
         result.queued_jobs = Counter({queue.settings.name: len(queue.units) for queue in state.queues.queues.values()})
-        result.next_cycle_s = min(result.next_cycle_s, *(at - now for at in self._moments(state.queues, now)))
+        result.next_cycle_s = min(result.next_cycle_s, *(at - now for at in self._moments(state.queues)))
+        remaining_s = self.rejected.remaining_s()
+        if remaining_s is not None:
+            result.next_attempt_s = min(result.next_attempt_s, remaining_s)
         return result
 
     def _uncounted(self) -> Iterator[Fault]:
@@ -122,11 +125,8 @@ class JobAdmission:
                 UNREADABLE, f"{_shown(first)}{others}", f"released, but not counted against any quota: {why}", ""
             )
 
-    def _moments(self, queues: JobQueues, now: float) -> Iterator[float]:
+    def _moments(self, queues: JobQueues) -> Iterator[float]:
         yield self.state.next_end()
-        remaining_s = self.rejected.remaining_s()
-        if remaining_s is not None:
-            yield now + remaining_s
         wakes_at = queues.wakes_at()
         if wakes_at is not None:
             yield wakes_at
@@ -271,7 +271,7 @@ class JobAdmission:
                 # It may be released, so it holds its quota until this is known.
                 result.refused.append(f"{_shown(key)}: {failed}")
                 self.state.unconfirmed[number] = one
-                result.next_cycle_s = min(result.next_cycle_s, _REPEATED_S)
+                result.next_attempt_s = min(result.next_attempt_s, _REPEATED_S)
             except Refused as refused:
                 _note(_shown(key), refused, result)
                 self._keep(queues, one, refused, now)

@@ -134,7 +134,10 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     result.queues = queue_gpus(session)
     _write_statuses(scheduling, engine)
     scheduling.reasons.end_cycle()
-    result.next_cycle_s = min(_delays(scheduling, session, result))
+    at = next_decision_time(session)
+    if at is not None:
+        result.next_cycle_s = min(result.next_cycle_s, at - session.now)
+    result.next_attempt_s = min(_delays(scheduling, result))
     return result
 
 
@@ -168,13 +171,11 @@ def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult, *,
     clean_reservations(cluster, pool, scope, result)
 
 
-def _delays(scheduling: Scheduling, session: Session, result: CycleResult) -> Iterator[float]:
-    yield result.next_cycle_s
+def _delays(scheduling: Scheduling, result: CycleResult) -> Iterator[float]:
+    """Yield the remaining delays of what failed, at the end of the cycle."""
+    yield result.next_attempt_s
     if result.refused:
         yield _REPEATED_S
-    at = next_decision_time(session)
-    if at is not None:
-        yield at - session.now
     waits = [scheduling.rejections.gangs.remaining_s(), scheduling.rejections.victims.delays.remaining_s()]
     if scheduling.reservations is not None:
         waits += [scheduling.reservations.remaining_s(), scheduling.reservations.check.remaining_s()]

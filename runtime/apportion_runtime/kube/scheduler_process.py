@@ -268,8 +268,11 @@ class _Loop:
     def _cycle(self) -> None:
         began_s = time.monotonic()
         self.cache.verify()
-        result = self.cycles.run(time.time())
-        self.next_cycle_s = min(self.next_cycle_s, began_s + result.next_cycle_s)
+        now, now_s = time.time(), time.monotonic()
+        result = self.cycles.run(now)
+        self.next_cycle_s = min(
+            self.next_cycle_s, now_s + result.next_cycle_s, time.monotonic() + result.next_attempt_s
+        )
         counters = self.counters
         metrics = counters.metrics
         metrics.cycle_duration.observe(time.monotonic() - began_s)

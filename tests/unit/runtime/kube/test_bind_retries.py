@@ -43,7 +43,7 @@ def test_no_other_job_gets_the_place_of_a_pod_whose_bind_failed(failure: Refused
         result = run_cycle(cluster, NOW + second)
         assert result.bound == []
         assert len(result.refused) == 1
-        assert result.next_cycle_s <= 1
+        assert result.next_attempt_s <= 1
     assert "gang-3" not in cluster.told
     cluster.refuses = {}
     assert run_cycle(cluster, NOW + 3).bound == ["team/gang-3"]

@@ -192,7 +192,7 @@ def test_reservation_pod_that_an_overloaded_api_server_rejects_is_created_soon()
     cluster.refuses_creation = Refused(503, "overloaded")
     result = run_cycle(cluster, NOW + 2)
     assert [one.endswith("on node n1: overloaded") for one in result.refused] == [True]
-    assert result.next_cycle_s <= 1
+    assert result.next_attempt_s <= 1
     cluster.refuses_creation = None
     run_cycle(cluster, NOW + 3)
     report_devices(cluster)
@@ -284,7 +284,7 @@ def test_check_of_an_overloaded_api_server_is_repeated_soon() -> None:
     run_cycle(cluster, NOW)
     assert "cannot check whether the API server accepts reservation pods: overloaded" in cluster.told["a"]
     cluster.refuses_creation = None
-    assert run_cycle(cluster, NOW + 1).next_cycle_s <= 5
+    assert run_cycle(cluster, NOW + 1).next_attempt_s <= 5
     cluster.clock_s += 5
     bind_all(cluster)
     assert cluster.node_of("a") == "n1"
@@ -293,10 +293,10 @@ def test_check_of_an_overloaded_api_server_is_repeated_soon() -> None:
 def test_failed_check_starts_no_cycles_once_no_pod_shares_gpus() -> None:
     cluster = sharing_cluster(sharing("a"))
     cluster.refuses_creation = Refused(404, 'namespaces "kai-resource-reservation" not found')
-    assert run_cycle(cluster, NOW).next_cycle_s <= 60
+    assert run_cycle(cluster, NOW).next_attempt_s <= 60
     del cluster.held["Pod", "team", "a"]
     cluster.clock_s += 61
-    assert run_cycle(cluster, NOW + 61).next_cycle_s == math.inf
+    assert run_cycle(cluster, NOW + 61).next_attempt_s == math.inf
 
 
 @pytest.mark.parametrize("gang", [("pod",), ("pod", "share")], ids=["whole GPUs", "with a shared GPU"])
@@ -314,7 +314,7 @@ def test_no_pod_is_bound_to_a_node_whose_unused_reservation_cannot_be_deleted(ga
         result = run_cycle(cluster, NOW + second)
         report_devices(cluster)
         assert (result.bound, len(result.refused)) == ([], 1)
-        assert result.next_cycle_s <= 1
+        assert result.next_attempt_s <= 1
     # The kubelet would reject a pod that needs the device.
     assert len(reservations(cluster)) == 1
     cluster.refuses_deletion = None

@@ -11,10 +11,11 @@ from functools import partial
 import pytest
 
 from apportion_api.kubernetes.names import ZONE_LABEL
+from apportion_runtime.kube import scheduler
 from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.scheduler_process import Options
 
-from .api_server import ApiServer, Object, Sent, running
+from .api_server import ApiServer, Object, Rejection, Sent, running
 from .cycle_counts import n_cycles
 from .memory_cluster import Memory, run_cycle
 from .objects import NOW, TRAIN, node, pod, pod_group, queue
@@ -123,6 +124,31 @@ def test_changes_that_follow_each_other_share_cycles() -> None:
         until(lambda: all("nodeName" in server.pod(f"pod-{number}")["spec"] for number in range(40)))
         # The shortest time between the starts of two cycles is 0.05 s.
         assert n_cycles(counters) - before <= (time.monotonic() - began) / 0.05 + 1
+
+
+def test_delay_of_a_rejected_gang_ends_before_the_next_cycle_if_its_bind_took_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scheduler, "_FIRST_DELAY_S", 0.8)
+    server, attempts = ApiServer(), list[tuple[float, int]]()
+    server.add(node("n1", 8), TRAIN, TEAM)
+    with _scheduler(server) as counters:
+        before = _settled(counters)
+
+        def reject(sent: Sent) -> Rejection | None:
+            if not sent.path.endswith("/binding"):
+                return None
+            attempts.append((time.monotonic(), n_cycles(counters) - before))
+            time.sleep(0.5)
+            return Rejection(400, "rejected")
+
+        server.answer = reject
+        server.add(pod("a", "team", 1))
+        until(lambda: len(attempts) == 2)
+    (first_s, _), (second_s, n_cycles_before) = attempts
+    # The delay begins with the rejection; a cycle that begins earlier can only wait again.
+    assert second_s - first_s >= 0.5 + 0.8
+    assert n_cycles_before == 1
 
 
 def test_stale_gang_is_evicted_after_grace_period_without_changes() -> None:

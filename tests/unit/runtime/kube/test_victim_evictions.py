@@ -43,7 +43,7 @@ def test_another_victim_is_searched_at_once_after_a_refusal() -> None:
     for second in range(1, 5):
         assert run_cycle(cluster, NOW + second).next_cycle_s == 0
     # All are protected: the first is tried again after its delay.
-    assert run_cycle(cluster, NOW + 5).next_cycle_s == 10
+    assert run_cycle(cluster, NOW + 5).next_attempt_s == 10
 
 
 def test_pending_pod_reports_refused_evictions_while_they_apply() -> None:
