@@ -180,6 +180,7 @@ def _judge_random(number: int, seed: int, folder: Path) -> int:
             compilation = compile_policy(policy, targets, date(2026, 11, 23))
             for target, output in compilation.outputs.items():
                 render_target(output, {"environment": target.environment, "cluster": target.cluster})
+        # Whatever is raised is the crash that this test looks for; it is raised again with the input that caused it.
         except Exception as fault:
             raise AssertionError(f"policy {at} of seed {seed}: {document!r}") from fault
     return n_policies
@@ -225,6 +226,7 @@ def _read_random(number: int, seed: int, folder: Path) -> None:
         for read in readers:
             try:
                 read(text)
+            # Readers raise only their own errors, which `_readers` handles: anything else is a crash, reported with the input.
             except Exception as fault:
                 raise AssertionError(f"input {at} of seed {seed}: {text[:2_000]!r}") from fault
 
