@@ -78,8 +78,8 @@ REFUSED: dict[str, tuple[Object, str]] = {
         "does not match any priority class",
     ),
     "pod-with-a-part-of-a-gpu": (_pod("alpha", requests={"koordinator.sh/gpu-core": "50"}), UNCOUNTED),
-    "pod-with-reclaimed-cpu": (_pod("alpha", requests={"kubernetes.io/batch-cpu": "1000"}), UNCOUNTED),
-    "deployment-with-reclaimed-memory": (
+    "pod-with-batch-cpu": (_pod("alpha", requests={"kubernetes.io/batch-cpu": "1000"}), UNCOUNTED),
+    "deployment-with-batch-memory": (
         deployment("alpha", of=_template(requests={"kubernetes.io/batch-memory": "1Gi"})),
         UNCOUNTED,
     ),

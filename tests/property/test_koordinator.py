@@ -33,7 +33,7 @@ def _programs(policy: Policy) -> Iterator[Program]:
     graph = build_graph(declare(policy), AS_OF)
     for scope in graph.scopes:
         program = lower(graph, scope)
-        # A class in a priority band of reclaimed resources is rejected, so it is never emitted.
+        # A class in a priority band of batch or mid resources is rejected, so it is never emitted.
         classes = tuple(cls for cls in program.priority_classes if not 5000 <= cls.value <= 7999)
         yield replace(program, priority_classes=classes)
 

@@ -86,7 +86,7 @@ class TopologyConstraint:
 
 @dataclass(frozen=True, slots=True)
 class SubGroup:
-    """A subgroup of a pod group, below another one or at the top."""
+    """A sub-group of a pod group, below another one or at the top."""
 
     name: str | None = text("name")
     parent: str | None = text("parent")

@@ -55,12 +55,15 @@ TOPOLOGY_NAME = "default"
 NODE_LAYER = "NodeTopologyLayer"
 
 UNCOUNTED_RESOURCES = ("koordinator.sh/gpu", "kubernetes.io/batch-", "kubernetes.io/mid-")
-"""Prefixes of resources for fractions of GPUs, and for reclaimed cpu and memory, which a policy's quotas do not count.
+"""Prefixes of resources for fractions of GPUs, and for batch and mid cpu and memory, which a policy's quotas do not count.
 """
 INSTALLED_CLASSES: Mapping[str, int] = {"koord-prod": 9000, "koord-mid": 7000, "koord-batch": 5000, "koord-free": 3000}
 """Values of the PriorityClasses that the chart installs (config/manager/koord-*.yaml)."""
 
-RECLAIMED_BANDS: Mapping[str, tuple[int, int]] = {"koord-batch": (5000, 5999), "koord-mid": (7000, 7999)}
-"""Priorities whose pods' cpu and memory the webhook rewrites to reclaimed resources, which no quota of a policy counts
-(pkg/webhook/pod/mutating/cluster_colocation_profile.go, mutatePodResourceSpec).
+UNCOUNTED_BANDS: Mapping[str, tuple[int, int, str]] = {
+    "koord-batch": (5000, 5999, "batch"),
+    "koord-mid": (7000, 7999, "mid"),
+}
+"""Priority bands, from the least to the most priority, whose pods' cpu and memory the webhook rewrites to batch or mid
+resources, which no quota of a policy counts (pkg/webhook/pod/mutating/cluster_colocation_profile.go, mutatePodResourceSpec).
 """

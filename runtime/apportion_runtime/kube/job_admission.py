@@ -300,7 +300,7 @@ class JobAdmission:
         self._set_phase(unit, "Dequeued", _DEQUEUED)
         self._record(job, "Dequeued", f"from queue {one.queue.name}")
         result.n_released += 1
-        line = f"dequeued {_shown(key)} from queue {one.queue.name}, in quota {unit.quota}"
+        line = f"dequeued {_shown(key)} from queue {one.queue.name} (quota {unit.quota})"
         result.decisions.append(
             Decision(line, decision="dequeue", job=_shown(key), queue=one.queue.name, quota=unit.quota)
         )

@@ -167,3 +167,7 @@ def test_batch_priority_class_is_reported() -> None:
     cls = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "x"}, "value": 5500}
     (verdict,) = RULES.check([cls], ())
     assert (verdict.effect, verdict.field) == (Effect.IGNORED, "value")
+    assert verdict.message == (
+        "pods with a priority from 5000 to 5999 belong to the priority band koord-batch: their cpu and memory become batch "
+        "resources, which cpu and memory quotas do not count"
+    )

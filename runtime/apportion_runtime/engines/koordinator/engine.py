@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apportion_api.koordinator.names import DEFAULT_QUOTA, RECLAIMED_BANDS, SCHEDULER, SCHEDULER_CONFIG, SYSTEM_QUOTA
+from apportion_api.koordinator.names import DEFAULT_QUOTA, SCHEDULER, SCHEDULER_CONFIG, SYSTEM_QUOTA, UNCOUNTED_BANDS
 from apportion_runtime.admission.objects import kind_of, labels_of, name_of, nested
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.base.engine import PlainEngine
@@ -87,11 +87,11 @@ class Koordinator(PlainEngine):
             except GangError as wrong:
                 raise Denied(f"Pod {name_of(made)}: {wrong}") from None
         priority = int(nested(made, "spec", "priority") or 0)
-        for name, (least, most) in RECLAIMED_BANDS.items():
+        for name, (least, most, resources) in UNCOUNTED_BANDS.items():
             if least <= priority <= most:
                 raise Denied(
-                    f"Pod {name_of(made)}: priority {priority} belongs to {name}; Koordinator would replace its cpu and memory "
-                    "requests with reclaimed resources; this is not simulated"
+                    f"Pod {name_of(made)}: priority {priority} belongs to the priority band {name}, for which Koordinator replaces cpu "
+                    f"and memory requests with {resources} resources, which is not simulated"
                 )
         profile = self._quotas.profile_of(quota)
         return made if profile is None else _on_nodes(made, profile)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from apportion_api.counted_nouns import agreeing
 from apportion_api.kubernetes.names import HOSTNAME_LABEL, ZONE_LABEL
 from apportion_runtime.core.snapshot import NodeTerm
 from apportion_runtime.engines.kube_scheduler.pods import preferred_nodes
@@ -87,7 +88,7 @@ def known_profiles(objects: Iterable[Manifest]) -> dict[str, Profile]:
     profiles, unknown = read_profiles(objects)
     if unknown:
         raise UnreadableError(
-            f"KubeSchedulerConfiguration: unknown plugin {', '.join(unknown)}; kube-scheduler would fail to start"
+            f"KubeSchedulerConfiguration: unknown {agreeing(len(unknown), 'plugin')} {', '.join(unknown)}; kube-scheduler would fail to start"
         )
     return profiles
 

@@ -13,6 +13,7 @@ from enum import IntEnum
 from functools import cmp_to_key
 from typing import NamedTuple
 
+from apportion_api.counted_nouns import counted
 from apportion_runtime.engines.kube_scheduler.equivalence import EquivalenceClass, alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
@@ -381,7 +382,7 @@ class Job:
         return Phase.INQUEUE if self.group.phase is Phase.INQUEUE else Phase.PENDING
 
     def fit_error(self) -> str:
-        """Return Volcano's fit error of an unschedulable gang."""
+        """Return Volcano's fit error of an unschedulable gang, with each pending pod's reason instead of the first one's."""
         statuses: dict[str, int] = {}
         for task in self.tasks.values():
             said_of = task.status.name.capitalize()
@@ -392,6 +393,6 @@ class Job:
             if task.status is Status.PENDING:
                 why = self.reasons.get(task.uid, "Undetermined")
                 reasons[why] = reasons.get(why, 0) + 1
-        detail = "; ".join(sorted(f"{count} pods: {why}" for why, count in reasons.items()))
+        detail = "; ".join(sorted(f"{counted(count, 'pod')}: {why}" for why, count in reasons.items()))
         text = f"{self.least - self.n_ready}/{len(self.tasks)} tasks in gang unschedulable: pod group is not ready, "
         return text + ", ".join(texts) + (f"; {detail}" if detail else "")

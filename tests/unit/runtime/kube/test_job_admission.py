@@ -37,7 +37,7 @@ def test_second_job_waits_until_the_first_completes() -> None:
     first = server.held[JOBS.format("video", "a")]["metadata"]["annotations"]
     assert first.keys() == {ENQUEUED, DEQUEUED}
     assert [line for line in log if line.startswith("dequeued")] == [
-        f"dequeued Job video/{name} from queue {unit(server, 'b')['spec']['queue']}, in quota root/algorithm/video"
+        f"dequeued Job video/{name} from queue {unit(server, 'b')['spec']['queue']} (quota root/algorithm/video)"
         for name in ("a", "b")
     ]
     assert counters.metrics.registry.get_sample_value("apportion_scheduler_jobs_released_total") == 2

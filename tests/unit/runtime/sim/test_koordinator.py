@@ -245,7 +245,13 @@ def test_pods_of_a_parent_quota_are_denied() -> None:
             'annotations: {gang.scheduling.koordinator.sh/groups: "[]"}',
             "the annotation gang.scheduling.koordinator.sh/groups is not simulated",
         ),
-        ("priority: mid", "priority 7500 belongs to koord-mid"),
+        (
+            "priority: mid",
+            (
+                "priority 7500 belongs to the priority band koord-mid, for which Koordinator replaces cpu and memory requests "
+                "with mid resources, which is not simulated"
+            ),
+        ),
     ],
 )
 def test_pods_with_other_features_are_refused(metadata: str, said: str) -> None:

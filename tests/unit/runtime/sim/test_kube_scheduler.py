@@ -145,9 +145,16 @@ def test_profiles_are_read_with_their_plugins() -> None:
     assert set(read_profiles([])[0]) == {"default-scheduler"}
 
 
-def test_unknown_plugin_prevents_start() -> None:
-    score = {"plugins": {"score": {"enabled": [{"name": "GPUAffinity", "weight": 2}]}}}
-    with pytest.raises(UnreadableError, match="unknown plugin GPUAffinity"):
+@pytest.mark.parametrize(
+    ("plugins", "message"),
+    [
+        (("GPUAffinity",), "unknown plugin GPUAffinity;"),
+        (("GPUAffinity", "RackAffinity"), "unknown plugins GPUAffinity, RackAffinity;"),
+    ],
+)
+def test_unknown_plugins_prevent_start(plugins: tuple[str, ...], message: str) -> None:
+    score = {"plugins": {"score": {"enabled": [{"name": name, "weight": 2} for name in plugins]}}}
+    with pytest.raises(UnreadableError, match=message):
         run(TWO, configuration({"schedulerName": "ai-scheduler", **score}))
 
 

@@ -97,7 +97,7 @@ workloads:
     assert why.startswith(
         "2/2 tasks in gang unschedulable: pod group is not ready, 1 Pending, 1 Pipelined, 2 minAvailable; "
     )
-    assert "1 pods: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu." in why
+    assert "; 1 pod: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu." in why
 
 
 def test_pods_without_gang_start_individually() -> None:

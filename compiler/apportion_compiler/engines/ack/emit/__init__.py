@@ -91,8 +91,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Lowered(
         "PriorityClass",
-        "kube-queue dequeues a queue's jobs by priority, but a job that is not dequeued, because its queue or an ancestor "
-        "already uses all of its max, evicts nothing",
+        "kube-queue dequeues a queue's jobs by priority, but a job that cannot be dequeued because its queue or an ancestor has "
+        "reached its max does not preempt running jobs",
     ),
     Feature.PREEMPTIBILITY: Lowered(
         "the job's label quota.scheduling.alibabacloud.com/preemptible, which the admission policies compare with the job's "

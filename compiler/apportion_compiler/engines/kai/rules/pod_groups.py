@@ -1,4 +1,4 @@
-"""PodGroup (scheduling.run.ai/v2alpha2) that is created explicitly: its webhook's rules on subgroups."""
+"""PodGroup (scheduling.run.ai/v2alpha2) that is created explicitly: its webhook's rules on sub-groups."""
 
 from __future__ import annotations
 
@@ -45,16 +45,19 @@ def _subgroups(about: FieldVerdicts, groups: Sequence[SubGroup]) -> Iterator[Ver
     for number, group in enumerate(groups):
         field, name, parent = f"spec.subGroups[{number}]", group.name, group.parent
         if name is None:
-            yield about.rejected(f"{field}.name", "Required", "a subgroup must have a name", "set a name")
+            yield about.rejected(f"{field}.name", "Required", "a sub-group must have a name", "set a name")
             continue
         if name in seen:
             yield about.rejected(
-                f"{field}.name", "Duplicate", f"duplicate subgroup `{name}`", "give each subgroup a unique name"
+                f"{field}.name", "Duplicate", f"duplicate sub-group `{name}`", "give each sub-group a unique name"
             )
         seen.add(name)
         if parent is not None and parent not in parents:
             yield about.rejected(
-                f"{field}.parent", "NotFound", f"subgroup `{parent}` does not exist", "use a subgroup of this pod group"
+                f"{field}.parent",
+                "NotFound",
+                f"sub-group `{parent}` does not exist",
+                "use a sub-group of this pod group",
             )
         elif _is_in_cycle(name, parents):
             yield about.rejected(
@@ -68,7 +71,7 @@ def _subgroups(about: FieldVerdicts, groups: Sequence[SubGroup]) -> Iterator[Ver
                 "remove minMember or minSubGroup",
             )
         if group.min_sub_group is not None and name not in inner:
-            yield about.rejected(f"{field}.minSubGroup", "Invalid", f"`{name}` has no subgroups", "set minMember")
+            yield about.rejected(f"{field}.minSubGroup", "Invalid", f"`{name}` has no sub-groups", "set minMember")
 
 
 def _is_in_cycle(name: str, parents: Mapping[str, str | None]) -> bool:

@@ -38,7 +38,7 @@ from apportion_policy.resources import CPU, MEMORY
 _SHARED_WEIGHT = "ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"
 _REVOKES_IN_PART = (
     "a queue may keep more than its share of a device if it also runs pods that do not request the device, because Koordinator "
-    "revokes the least important pod first and stops at the first of these pods"
+    "revokes the least important pods first, and stops at the first pod that does not request the device"
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_api.koordinator.names import INSTALLED_CLASSES, RECLAIMED_BANDS
+from apportion_api.koordinator.names import INSTALLED_CLASSES, UNCOUNTED_BANDS
 from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.backends.quota_tree import beyond_numbers
 from apportion_compiler.engines.koordinator.emit.quotas import lends_partially, weighs_nothing
@@ -56,14 +56,14 @@ def _weights(program: Program) -> Iterator[Refusal]:
 
 
 def _priority(cls: PriorityClass) -> Iterator[Refusal]:
-    for band, (least, most) in RECLAIMED_BANDS.items():
+    for band, (least, most, resources) in UNCOUNTED_BANDS.items():
         if least <= cls.value <= most and cls.name not in INSTALLED_CLASSES:
             yield Refusal(
                 "AP519",
                 f"priority class {cls.name}",
                 cls.source,
-                f"a priority of {cls.value}: pods with a priority from {least} to {most} are {band} and use reclaimed "
-                "cpu and memory, which quotas do not count",
+                f"a priority of {cls.value}: pods with a priority from {least} to {most} belong to the priority band {band} and "
+                f"use {resources} cpu and memory, which quotas do not count",
                 f"use a value outside the range {least} to {most}",
             )
     installed = INSTALLED_CLASSES.get(cls.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_api.koordinator.names import INSTALLED_CLASSES, RECLAIMED_BANDS, SCHEDULER_CONFIG
+from apportion_api.koordinator.names import INSTALLED_CLASSES, SCHEDULER_CONFIG, UNCOUNTED_BANDS
 from apportion_api.kubernetes.objects import PriorityClass
 from apportion_api.objects import is_a, read
 from apportion_compiler.embedded_text import yaml_value
@@ -52,15 +52,15 @@ def settings_verdicts(manifests: Sequence[Manifest]) -> Iterator[Verdict]:
 
 
 def _band(index: int, value: int) -> Iterator[Verdict]:
-    for band, (least, most) in RECLAIMED_BANDS.items():
+    for band, (least, most, resources) in UNCOUNTED_BANDS.items():
         if least <= value <= most:
             yield Verdict(
                 Effect.IGNORED,
                 index,
                 "value",
                 "Invalid",
-                f"pods with a priority from {least} to {most} are {band}: their cpu and memory become reclaimed "
-                "resources, which cpu and memory quotas do not count",
+                f"pods with a priority from {least} to {most} belong to the priority band {band}: their cpu and memory become "
+                f"{resources} resources, which cpu and memory quotas do not count",
                 f"use a value outside the range {least} to {most}",
             )
 

@@ -100,7 +100,10 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     ordered = tuple(parents_first(parents))
     for id_ in sorted(parents.keys() - set(ordered)):
         notes.append(
-            Note(str(nodes[id_].holder), "is its own ancestor; Kueue admits no workloads there, so it is not imported")
+            Note(
+                str(nodes[id_].holder),
+                "is its own ancestor; Kueue admits no workloads in a cycle of parents, so it is not imported",
+            )
         )
     on_gpus = sorted({f for node in nodes.values() for f, resource in node.quotas.nominal if resource == GPU})
     facts = flavor_facts(manifests, on_gpus)

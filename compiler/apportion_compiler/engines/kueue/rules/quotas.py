@@ -56,7 +56,9 @@ def weight_verdicts(about: FieldVerdicts, written: Written | None) -> Iterator[V
     """Yield verdicts on `spec.fairSharing.weight`."""
     weight = quantity(written)
     if written is not None and weight is None:
-        yield about.rejected("spec.fairSharing.weight", "Invalid", f'"{written}" is not a quantity', "use 1")
+        yield about.rejected(
+            "spec.fairSharing.weight", "Invalid", f'"{written}" is not a quantity', "use a quantity such as 1"
+        )
     elif weight is not None and weight < 0:
         yield about.rejected("spec.fairSharing", "Invalid", NEGATIVE, "use a value of 0 or more")
     elif weight is not None and 0 < weight <= _SMALLEST_WEIGHT:

@@ -37,16 +37,16 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("Queue spec.parent"),
     Feature.GUARANTEED: Lowered(
         "Queue spec.deserved",
-        "GPUs that a queue reclaims can go to another queue, so pods may be evicted and restarted in turn; terminating pods "
-        "count as usage, so evictions may take a queue that uses more than its guarantee below it; while running "
-        "and enqueued jobs use all of a parent's limit, no further job below the parent can reclaim",
+        "GPUs that a queue reclaims can go to another queue, so pods may be repeatedly evicted and restarted; terminating pods "
+        "count as usage, so reclaim may reduce a queue from above its guarantee to below it; while running and enqueued "
+        "jobs use all of a parent's limit, no other job below the parent can reclaim",
     ),
     Feature.LIMIT: Native("Queue spec.capability"),
     Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.capability"),
     Feature.LENDING_LIMIT: Lowered(
         "Queue spec.guarantee.resource: the guarantee minus the lending limit",
-        "for top-level queues and queues with an unlimited parent, other queues can use this capacity while it is idle, "
-        "but cannot reclaim it",
+        "top-level queues and queues with an unlimited parent do not reserve this capacity: other queues can use it while it "
+        "is idle, but cannot reclaim it while the queue uses it",
     ),
     Feature.OVER_QUOTA_WEIGHT: Lowered(
         "Queue spec.weight, an integer from 1 to 65535",
@@ -97,7 +97,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PRIORITY_CLASSES: Lowered(
         "PriorityClass",
         "GPUs that a higher-priority job preempts can go to another queue; while running and enqueued jobs use all of the "
-        "limit of a queue or one of its ancestors, no further job is enqueued there, so a higher-priority job evicts nothing",
+        "limit of a queue or one of its ancestors, no other job is enqueued there, so a higher-priority job cannot preempt",
     ),
     Feature.PREEMPTIBILITY: Lowered(
         "label or annotation volcano.sh/preemptable, which the admission policies require for non-preemptible classes",

@@ -53,7 +53,7 @@ def _too_deep(queue: Queue) -> Iterator[Refusal]:
             "AP518",
             f"queue {queue.id}",
             queue.source,
-            f"a tree of more than {MAX_DEPTH} levels: {' / '.join(queue.path)} has {len(queue.path)}",
+            f"a tree of more than {MAX_DEPTH} levels: {' / '.join(queue.path)} has {len(queue.path)} levels",
             f"move `{queue.id}` at least one level up",
         )
 

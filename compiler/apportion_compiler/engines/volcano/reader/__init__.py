@@ -54,7 +54,10 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     ordered = tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))
     for id_ in sorted(queues.keys() - set(ordered)):
         notes.append(
-            Note(queues[id_].object, "is its own ancestor; Volcano schedules nothing there, so it is not imported")
+            Note(
+                queues[id_].object,
+                "is its own ancestor; Volcano schedules nothing in a cycle of parents, so it is not imported",
+            )
         )
     if queues and not bound_namespaces(manifests):
         notes.append(

@@ -48,7 +48,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("queues.yaml queues[].queues[]"),
     Feature.GUARANTEED: Lowered(
         "queues.yaml queues[].resources.guaranteed",
-        f"a pod preempts once, and another queue can get the capacity that this frees; {OWN_GUARANTEE_ALONE}",
+        f"a pod preempts only once, and another queue may get the capacity that it frees; {OWN_GUARANTEE_ALONE}",
     ),
     Feature.LIMIT: Native("queues.yaml queues[].resources.max"),
     Feature.LIMIT_OVER_NAMESPACES: Native("queues.yaml queues[].resources.max"),
