@@ -107,7 +107,11 @@ _MONITORING = {
     type=click.Path(file_okay=False, path_type=Path),
     help="Write the manifests that run the scheduler in a cluster to a directory, and exit; requires --image.",
 )
-@click.option("--image", metavar="IMAGE", help="Scheduler image for --write-manifests, pinned by digest.")
+@click.option(
+    "--image",
+    metavar="IMAGE",
+    help="Scheduler image for --write-manifests, pinned by digest: REPOSITORY[:TAG]@sha256:DIGEST.",
+)
 @console_options
 def scheduler(
     *,
@@ -133,6 +137,8 @@ def scheduler(
         return
     if (write_manifests is None) != (image is None):
         raise click.UsageError("--write-manifests and --image must be given together")
+    if image is not None:
+        _check_image(image)
     if write_manifests is None:
         require_kubernetes_client()
 
@@ -225,6 +231,15 @@ def _check(given: Mapping[str, object]) -> None:
         if fault is not None:
             shown = value if str(value) else "empty"
             raise click.UsageError(f"{options[field.attribute]} {fault}, not {shown}")
+
+
+def _check_image(image: str) -> None:
+    """Raise a usage error if an image is not pinned by its digest."""
+    from apportion_compiler.image_reference import pinned_image_fault
+
+    fault = pinned_image_fault(image)
+    if fault is not None:
+        raise click.UsageError(f"--image `{image}` is invalid: {fault}")
 
 
 def _option_names() -> Mapping[str | None, str]:

@@ -22,6 +22,7 @@ from apportion_compiler.engines.kai.traits import TRAITS as KAI
 from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 
 Run = Callable[..., Any]
+IMAGE = "registry.example/apportion@sha256:" + "0" * 64
 
 
 def test_missing_kubeconfig_is_named(run: Run, tmp_path: Path) -> None:
@@ -55,14 +56,14 @@ def test_objects_of_the_scheduler_are_written_without_the_client(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "kubernetes", None)
-    told = run("scheduler", "--write-manifests", tmp_path, "--image", "one@sha256:2", "--engine", "ack")
+    told = run("scheduler", "--write-manifests", tmp_path, "--image", IMAGE, "--engine", "ack")
     assert (told.code, told.out) == (0, f"wrote {tmp_path / 'apportion-scheduler.yaml'}\n")
     written = list(yaml.safe_load_all((tmp_path / "apportion-scheduler.yaml").read_text()))
-    assert written == list(scheduler_objects(SchedulerDeployment("one@sha256:2", engine="ack")))
+    assert written == list(scheduler_objects(SchedulerDeployment(IMAGE, engine="ack")))
 
 
 def test_option_of_the_other_engine_is_a_usage_error(run: Run, tmp_path: Path) -> None:
-    command = ("scheduler", "--write-manifests", tmp_path, "--image", "one", "--engine", "ack", "--shard", "h100")
+    command = ("scheduler", "--write-manifests", tmp_path, "--image", IMAGE, "--engine", "ack", "--shard", "h100")
     told = run(*command)
     assert told.code == 2
     assert "--shard applies only to --engine kai: remove --shard, or use that engine" in told.err
@@ -73,6 +74,16 @@ def test_objects_of_the_scheduler_require_a_directory_and_an_image(run: Run, opt
     told = run("scheduler", option, "one")
     assert told.code == 2
     assert "--write-manifests and --image must be given together" in told.err
+
+
+def test_image_that_is_not_pinned_by_digest_is_a_usage_error(run: Run, tmp_path: Path) -> None:
+    told = run("scheduler", "--write-manifests", tmp_path / "made", "--image", "registry.example/apportion:1.0")
+    assert told.code == 2
+    assert (
+        "--image `registry.example/apportion:1.0` is invalid: it has no digest: append @sha256: and the 64 hexadecimal "
+        "digits that the registry gives" in " ".join(told.err.split())
+    )
+    assert not (tmp_path / "made").exists()
 
 
 def test_full_disk_of_the_log_does_not_stop_the_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,6 +130,10 @@ def test_reservation_image_of_the_policy_is_the_default(tmp_path: Path) -> None:
     ("schedulers", "said"),
     [
         ({"one": {}}, "must set image"),
+        (
+            {"one": {"image": "registry.example/one:v1"}},
+            "schedulers.one: image `registry.example/one:v1` is invalid: it has",
+        ),
         ({"one": {"image": IMAGE, "replica": 1}}, "unknown key replica; supported keys are"),
         ({"one": {"image": IMAGE, "engine": "ack"}}, "unknown key engine; supported keys are"),
         ({"one": {"image": IMAGE, "replicas": "two"}}, "replicas must be an integer"),

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any, Protocol
 
 from apportion_compiler.emit.tree import RETAINED_KINDS
+from apportion_compiler.image_reference import pinned_image_fault
 from apportion_compiler.packaged_scheduler import SchedulerDeployment
 from apportion_compiler.rollout.destructive_changes import DESTRUCTIVE_CHANGES
 
@@ -165,6 +166,8 @@ def _packaged(cluster: str, how: object) -> SchedulerDeployment:
     known = {f.name for f in fields(SchedulerDeployment)} - {"engine"}
     if unknown := sorted(set(how) - known):
         raise SettingsError(f"{key}: unknown key {unknown[0]}; supported keys are {', '.join(sorted(known))}")
+    if (fault := pinned_image_fault(how["image"])) is not None:
+        raise SettingsError(f"{key}: image `{how['image']}` is invalid: {fault}")
     if not isinstance(how.get("replicas", 1), int):
         raise SettingsError(f"{key}: replicas must be an integer")
     for name in ("namespace", "scheduler", "reservation"):
