@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from apportion_runtime.core.resources import UNLIMITED
 from apportion_runtime.core.snapshot import DeviceKey, Node, Pod, PodGroup, Queue, Snapshot, SubGroup
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES
 from apportion_runtime.snapshots.faults import (
@@ -105,12 +104,6 @@ def _amounts(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
         if min(gpu.count, gpu.portion, gpu.memory, gpu.dra) < 0 or any(n < 0 for _, n in gpu.mig):
             message = "the requested number of GPUs is negative"
             yield Fault(NEGATIVE, _pod(pod), message, hint, places.at("Pod", pod.uid, "gpu"))
-    for queue in snapshot.queues:
-        for name, of in (("cpu", queue.cpu), ("memory", queue.memory), ("gpu", queue.gpu)):
-            if min(of.quota, of.limit) < UNLIMITED or of.weight < 0:
-                message = f"invalid quota, limit or weight of {name}: the only negative value that the engine accepts is -1 (unlimited)"
-                place = places.at("Queue", queue.name, "resources")
-                yield Fault(IGNORED_VALUE, f"queue {queue.name}", message, "use -1 or a non-negative value", place)
 
 
 def _queues(queues: Iterable[Queue], places: RecordLocations) -> Iterator[Fault]:

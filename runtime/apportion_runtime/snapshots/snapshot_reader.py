@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from apportion_api.kai.names import GPU_FRACTION_ANNOTATION, GROUP, POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
-from apportion_runtime.core.snapshot import Settings, Snapshot
+from apportion_runtime.core.snapshot import Queue, Settings, Snapshot
 from apportion_runtime.snapshots.codec import Malformed
 from apportion_runtime.snapshots.document import KIND, is_snapshot, read_document
 from apportion_runtime.snapshots.document_loader import LocatedObject, Source, load
 from apportion_runtime.snapshots.faults import UNREADABLE, Fault, ObjectLocation, Path
 from apportion_runtime.snapshots.kubernetes.objects import KINDS
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
+from apportion_runtime.snapshots.queue_amounts import negative_amounts, negative_runtimes
 from apportion_runtime.snapshots.snapshot_checks import RecordLocations, check_snapshot
 from apportion_runtime.snapshots.source_lines import located
 
@@ -25,7 +26,6 @@ _OF_OBJECTS: Mapping[str, Path] = {
     "gpu_groups": ("metadata", "annotations", GPU_FRACTION_ANNOTATION),
     "queue": ("spec", "queue"),
     "parent": ("spec", "parentQueue"),
-    "resources": ("spec", "resources"),
     "allocatable": ("status", "allocatable"),
     "allocation": ("status", "allocation"),
 }
@@ -123,8 +123,29 @@ def _read_document(
         return SnapshotReading(None, Settings(), located(faults, sources))
     if now is not None:
         snapshot = replace(snapshot, now=now)
-    faults += check_snapshot(snapshot, RecordLocations(_places(data, place), _OF_DOCUMENT))
+    places = RecordLocations(_places(data, place), _OF_DOCUMENT)
+    faults += check_snapshot(snapshot, places)
+    for queue in snapshot.queues:
+        at = places.at("Queue", queue.name)
+        faults += (
+            *negative_amounts(queue.name, at, _amounts(queue)),
+            *negative_runtimes(queue.name, at, _runtimes(queue)),
+        )
     return SnapshotReading(snapshot, settings, located(faults, sources))
+
+
+def _amounts(queue: Queue) -> Iterator[tuple[Path, float]]:
+    for name, of in (("cpu", queue.cpu), ("memory", queue.memory), ("gpu", queue.gpu)):
+        yield from (((name, "quota"), of.quota), ((name, "limit"), of.limit), ((name, "weight"), of.weight))
+
+
+def _runtimes(queue: Queue) -> Iterator[tuple[Path, float, float]]:
+    for key, seconds in (
+        ("preemptMinRuntime", queue.preempt_min_runtime),
+        ("reclaimMinRuntime", queue.reclaim_min_runtime),
+    ):
+        if seconds is not None:
+            yield (key,), seconds, seconds
 
 
 def _nothing(sources: Sequence[Source]) -> Fault:

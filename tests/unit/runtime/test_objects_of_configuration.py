@@ -135,3 +135,35 @@ def test_engine_dump_contains_its_configuration() -> None:
         staleness_grace=60.0,
         scheduler_name="kai",
     )
+
+
+BELOW_MINIMUM = {
+    "minRuntime.preemptMinRuntime": (
+        shard(minRuntime={"preemptMinRuntime": "-5m"}),
+        "`defaultPreemptMinRuntime`: `-5m` is less than 0, the minimum; using 0",
+        DEFAULT,
+    ),
+    "minRuntime.reclaimMinRuntime": (
+        shard(minRuntime={"reclaimMinRuntime": "-1s"}),
+        "`defaultReclaimMinRuntime`: `-1s` is less than 0, the minimum; using 0",
+        DEFAULT,
+    ),
+    "kValue": (
+        shard(kValue=-0.5),
+        "`kValue`: `-0.5` is less than 0, the minimum; using 0",
+        replace(DEFAULT, k_value=0.0),
+    ),
+    "saturation multiplier": (
+        shard(plugins={"proportion": {"arguments": {"relcaimerSaturationMultiplier": "0.5"}}}),
+        "`relcaimerSaturationMultiplier`: `0.5` is less than 1, the minimum; using 1",
+        DEFAULT,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BELOW_MINIMUM)
+def test_setting_below_its_minimum_is_reported_and_replaced(name: str) -> None:
+    made_, message, expected = BELOW_MINIMUM[name]
+    found = read(made_, queue())
+    assert [(fault.address, fault.message) for fault in found.faults] == [("SchedulingShard x", message)]
+    assert found.settings == expected

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 
 from apportion_runtime.core.snapshot import Queue, QueueResource, SubGroup, Topology, TopologyConstraint
+from apportion_runtime.snapshots.document_loader import Source
+from apportion_runtime.snapshots.snapshot_reader import read_snapshot
 
 from .objects import NOW, group, group_of, made, pod, queue, read
 
@@ -39,6 +42,80 @@ def test_queues(case: str) -> None:
     snapshot = read(queue("q", written), queue("root")).snapshot
     assert snapshot is not None
     assert next(q for q in snapshot.queues if q.name == "q") == expected
+
+
+_BOUND = "use -1 for unlimited, or an amount of 0 or more"
+_LESS = "the engine increases what other queues share by this amount"
+_UNLIMITED = "the engine treats it as -1, which is unlimited"
+_SURPLUS = "the engine divides the surplus incorrectly among the queue and its siblings"
+NEGATIVE: dict[tuple[str, str, float], tuple[str, str] | None] = {
+    ("gpu", "quota", -3): (_LESS, _BOUND),
+    ("gpu", "quota", -0.5): (_LESS, _BOUND),
+    ("gpu", "limit", -2): ("no job that requests gpu can start in the queue", _BOUND),
+    ("cpu", "limit", -2.5): ("no job that requests cpu can start in the queue", _BOUND),
+    ("memory", "quota", -500): (_UNLIMITED, _BOUND),
+    ("memory", "limit", -2): (_UNLIMITED, _BOUND),
+    ("memory", "overQuotaWeight", -1): (_SURPLUS, "use a weight of 0 or more"),
+    ("cpu", "overQuotaWeight", -0.1): (_SURPLUS, "use a weight of 0 or more"),
+    ("gpu", "quota", -1): None,
+    ("gpu", "limit", -1): None,
+    ("memory", "quota", -1): None,
+    ("memory", "limit", -1.0): None,
+    ("gpu", "overQuotaWeight", 0): None,
+}
+
+
+@pytest.mark.parametrize(("resource", "field", "amount"), NEGATIVE)
+def test_negative_amount_of_a_queue_is_reported_with_field_value_and_effect(
+    resource: str, field: str, amount: float
+) -> None:
+    found = read(queue("q", {"resources": {resource: {field: amount}}})).faults
+    expected = NEGATIVE[resource, field, amount]
+    if expected is None:
+        assert found == ()
+        return
+    effect, hint = expected
+    (fault,) = found
+    assert (fault.kind, fault.address) == ("ignored-value", "queue q")
+    assert fault.message == f"`spec.resources.{resource}.{field}: {amount:g}` is negative: {effect}"
+    assert (fault.hint, fault.file, fault.line) == (hint, "objects.yaml", 8)
+
+
+@pytest.mark.parametrize("key", ["preemptMinRuntime", "reclaimMinRuntime"])
+@pytest.mark.parametrize("written", ["-5m", "-1ns"])
+def test_negative_minimum_runtime_is_reported(key: str, written: str) -> None:
+    (fault,) = read(queue("q", {key: written})).faults
+    assert fault.message == f"`spec.{key}: {written}` is negative: no job is protected, as with 0"
+    assert fault.hint == "use 0s, or a positive duration such as 90s or 1h30m"
+    assert read(queue("q", {key: "0s"})).faults == ()
+
+
+DOCUMENT = """\
+apiVersion: apportion.dev/v1
+kind: Snapshot
+queues:
+  - name: q
+    parent: null
+    gpu: {quota: -1, limit: -2}
+    memory: {limit: -3000000, weight: -1}
+    preemptMinRuntime: -60
+"""
+
+
+def test_negative_amounts_of_a_document_are_reported() -> None:
+    found = read_snapshot([Source("document.yaml", DOCUMENT)], now=NOW).faults
+    assert sorted((fault.line, fault.message.partition(":")[0], fault.address) for fault in found) == [
+        (6, "`gpu.limit", "queue q"),
+        (7, "`memory.limit", "queue q"),
+        (7, "`memory.weight", "queue q"),
+        (8, "`preemptMinRuntime", "queue q"),
+    ]
+
+
+def test_huge_memory_is_finite() -> None:
+    snapshot = read(queue("q", {"resources": {"memory": {"quota": 1.7e308, "limit": 1e303}}})).snapshot
+    assert snapshot is not None
+    assert snapshot.queues[0].memory == QueueResource(sys.float_info.max, sys.float_info.max)
 
 
 def test_flat_fairness_uses_a_single_parent() -> None:

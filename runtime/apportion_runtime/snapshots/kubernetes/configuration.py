@@ -159,15 +159,19 @@ def _with_arguments(
     placement = arguments.get("nodeplacement") or {}
     runtime = arguments.get("minruntime") or {}
 
-    def read(plugin: str, key: str, parse: Callable[[str], float], default: float) -> float:
+    def read(plugin: str, key: str, parse: Callable[[str], float], default: float, least: float = 0.0) -> float:
         text = (arguments.get(plugin) or {}).get(key)
         if text is None:
             return default
         try:
-            return parse(text)
+            number = parse(text)
         except ValueError as wrong:
             _ignored(faults, of, (*path, plugin, "arguments", key), f"{wrong}; using the default")
             return default
+        if number < least:
+            message = f"`{text}` is less than {least:g}, the minimum; using {least:g}"
+            _ignored(faults, of, (*path, plugin, "arguments", key), message)
+        return max(number, least)
 
     return replace(
         settings,
@@ -175,7 +179,7 @@ def _with_arguments(
         cpu_placement=placement.get("cpu") or BINPACK,
         k_value=read("proportion", "kValue", _number, settings.k_value),
         # The misspelt key is the engine's.
-        saturation_multiplier=max(1.0, read("proportion", "relcaimerSaturationMultiplier", _number, 1.0)),
+        saturation_multiplier=read("proportion", "relcaimerSaturationMultiplier", _number, 1.0, 1.0),
         reclaim_resolve_method=runtime.get("reclaimResolveMethod") or settings.reclaim_resolve_method,
         default_preempt_min_runtime=read("minruntime", "defaultPreemptMinRuntime", parse_duration, 0.0),
         default_reclaim_min_runtime=read("minruntime", "defaultReclaimMinRuntime", parse_duration, 0.0),

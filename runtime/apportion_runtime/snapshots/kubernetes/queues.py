@@ -5,16 +5,18 @@ Source: pkg/scheduler/api/queue_info/queue_info.go, cache/cluster_info/queue.go,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 
 from apportion_api.kai import objects
 from apportion_api.kai.names import DEFAULT_QUEUE_PRIORITY
 from apportion_runtime.core.resources import UNLIMITED
 from apportion_runtime.core.snapshot import Queue, QueueResource
-from apportion_runtime.snapshots.faults import Fault
+from apportion_runtime.snapshots.faults import Fault, Path
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.kubernetes.times import created, duration
+from apportion_runtime.snapshots.queue_amounts import negative_amounts, negative_runtimes
 
 _MEGABYTE = 1_000_000
 _FLAT_PARENT = "default"
@@ -39,7 +41,9 @@ def read_queues(queues: Sequence[Object], engine: Engine, now: float, faults: li
 
 def _queue(queue: Object, faults: list[Fault]) -> Queue:
     read = queue.read_as(objects.Queue)
-    return Queue(
+    # The engine reads negative amounts of memory as unlimited: see `_bytes`.
+    faults += negative_amounts(queue.name, queue.place, _written(read), clamped=("memory",))
+    made = Queue(
         name=queue.name,
         parent=read.parent,
         cpu=_resource(read.resource("cpu"), float),
@@ -50,6 +54,24 @@ def _queue(queue: Object, faults: list[Fault]) -> Queue:
         preempt_min_runtime=duration(queue, "preemptMinRuntime", read.preempt_min_runtime, faults),
         reclaim_min_runtime=duration(queue, "reclaimMinRuntime", read.reclaim_min_runtime, faults),
     )
+    runtimes = (
+        ("preemptMinRuntime", read.preempt_min_runtime, made.preempt_min_runtime),
+        ("reclaimMinRuntime", read.reclaim_min_runtime, made.reclaim_min_runtime),
+    )
+    faults += negative_runtimes(
+        queue.name,
+        queue.place,
+        ((("spec", key), written, seconds) for key, written, seconds in runtimes if seconds is not None),
+    )
+    return made
+
+
+def _written(read: objects.Queue) -> Iterator[tuple[Path, float]]:
+    for name in ("cpu", "memory", "gpu"):
+        of = read.resource(name)
+        for field, amount in (("quota", of.quota), ("limit", of.limit), ("overQuotaWeight", of.weight)):
+            if amount is not None:
+                yield ("spec", "resources", name, field), amount
 
 
 def _resource(read: objects.QueueResource, unit: Callable[[float], float]) -> QueueResource:
@@ -57,4 +79,5 @@ def _resource(read: objects.QueueResource, unit: Callable[[float], float]) -> Qu
 
 
 def _bytes(megabytes: float) -> float:
-    return max(UNLIMITED, megabytes * _MEGABYTE)
+    # The product of a huge number would be infinite.
+    return max(UNLIMITED, min(megabytes * _MEGABYTE, sys.float_info.max))
