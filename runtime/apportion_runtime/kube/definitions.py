@@ -82,8 +82,7 @@ def _missing(connection: Connection, required: Iterable[Resource]) -> str:
         except Refused as refused:
             if refused.status != HTTPStatus.NOT_FOUND:
                 continue
-            group, _, version = resource.api_version.partition("/")
-            missing.append(f"{resource.plural}.{group} ({version})")
+            missing.append(resource.definition)
         except Unreachable:
             return ""
     *others, last = missing or [""]

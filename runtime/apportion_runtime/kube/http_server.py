@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -36,6 +36,8 @@ class Counters:
 
     is_leader: bool = False
     is_ready: bool = False
+    fault: Callable[[], str | None] = lambda: None
+    """Returns why a scheduler that was ready is not any more."""
     alive_at: float = field(default_factory=time.monotonic)
     metrics: Metrics = field(default_factory=Metrics)
 
@@ -85,6 +87,8 @@ def served(port: int, counters: Counters) -> Iterator[int]:
                 text = generate_latest(counters.metrics.registry).decode()
             elif self.path == "/readyz" and not counters.is_ready:
                 status, text = HTTPStatus.SERVICE_UNAVAILABLE, "the initial list of cluster objects is not complete\n"
+            elif self.path == "/readyz" and (fault := counters.fault()) is not None:
+                status, text = HTTPStatus.SERVICE_UNAVAILABLE, f"{fault}\n"
             elif self.path == "/healthz" and time.monotonic() - counters.alive_at >= STUCK_S:
                 status, text = HTTPStatus.SERVICE_UNAVAILABLE, f"no cycle has completed in the last {STUCK_S:g} s\n"
             elif self.path not in ("/healthz", "/readyz"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
@@ -62,6 +62,13 @@ class Log:
         if self._is_json:
             line = json_line("info", line, **(line.fields if isinstance(line, Decision) else {}))
         self._say(line)
+
+    def recovery(self, line: str, causes: Collection[str]) -> None:
+        """Write a line when causes of warnings have ended: their next occurrence is written again."""
+        with self._lock:
+            for cause in causes:
+                self._causes.pop(cause, None)
+        self.decision(line)
 
     def warning(self, line: str) -> None:
         """Write a line, unless the same one was written in the last ten minutes; then count it."""

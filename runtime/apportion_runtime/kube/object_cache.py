@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -16,7 +16,8 @@ from apportion_runtime.kube.cached_fields import cached_fields
 from apportion_runtime.kube.change_filter import is_relevant
 from apportion_runtime.kube.cluster import Change, Key, Manifest, key_of
 from apportion_runtime.kube.connection import Connection
-from apportion_runtime.kube.errors import Refused, Rejection, Unreachable, connection_fault
+from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.list_faults import ListFaults, watch_fault
 from apportion_runtime.kube.object_store import ObjectStore
 from apportion_runtime.kube.own_writes import OwnWrites, is_older
 from apportion_runtime.kube.owner_reads import OwnerReader
@@ -39,6 +40,7 @@ class ObjectCache:
         connection: The API server.
         kinds: The watched kinds, by name.
         on_fault: Receives the reason when a kind cannot be watched.
+        on_recovery: Receives a line when a kind can be listed again, and the reasons that have ended.
     """
 
     def __init__(
@@ -47,7 +49,9 @@ class ObjectCache:
         kinds: Mapping[str, Resource] = WATCHED,
         *,
         on_fault: Callable[[str], None] = lambda fault: None,
+        on_recovery: Callable[[str, Collection[str]], None] = lambda line, reasons: None,
     ) -> None:
+        self.list_faults = ListFaults(on_fault, on_recovery)
         self._on_fault = on_fault
         self.kinds = kinds
         self._connection = connection
@@ -63,8 +67,6 @@ class ObjectCache:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self.changed = threading.Event()
-        self.faults: dict[str, str] = {}
-        """Why each kind cannot currently be watched."""
 
     def start(self, timeout_s: float, ended: threading.Event | None = None) -> None:
         """Start the watches, and return once all kinds are listed, or `ended` is set.
@@ -91,9 +93,8 @@ class ObjectCache:
             ).start()
         for kind in kinds:
             if not _is_set_within(timeout_s, self._listed[kind], ended):
-                raise Unreachable(
-                    self.faults.get(kind, f"timed out listing {self.kinds[kind].plural} after {timeout_s:g} s")
-                )
+                late = f"timed out listing {self.kinds[kind].plural} after {timeout_s:g} s"
+                raise Unreachable(self.list_faults.texts.get(kind, late))
 
     def stop(self) -> None:
         """Stop the watches; the threads end with their next event."""
@@ -278,15 +279,16 @@ class ObjectCache:
     def _follow(self, resource: Resource, generation: int) -> None:
         version = ""
         while not self._ended.is_set() and self._generations[resource.kind] == generation:
-            began_s = time.monotonic()
+            began_s, is_listed = time.monotonic(), False
             try:
                 if version and self._is_ahead(resource, version):
                     version = ""
                 if not version:
                     version = self._list(resource, generation)
+                self.list_faults.listed(resource)
+                is_listed = True
                 for seen in self._watch(resource, generation, version):
                     version = seen
-                    self.faults.pop(resource.kind, None)
             except (Refused, Unreachable) as failed:
                 # A watch that ran for a while is opened again at once.
                 delay_s = _AGAIN_S if time.monotonic() - began_s < _AGAIN_S else 0.0
@@ -295,9 +297,13 @@ class ObjectCache:
                     version = ""
                 if isinstance(failed, Refused) and failed.status == HTTPStatus.NOT_FOUND and not resource.is_needed:
                     self._listed[resource.kind].set()
+                    self.list_faults.listed(resource)
                     delay_s = _UNDEFINED_S
-                else:
-                    self._failed(resource, failed)
+                elif not is_listed and self._generations[resource.kind] == generation:
+                    self.list_faults.failed(resource, failed)
+                # A watch whose version has expired lists again: that is its normal end, as is that of one that ran for a while.
+                elif delay_s and not (isinstance(failed, Refused) and failed.status == HTTPStatus.GONE):
+                    self._on_fault(watch_fault(resource, failed))
                 self._ended.wait(delay_s)
 
     def _is_ahead(self, resource: Resource, version: str) -> bool:
@@ -307,12 +313,6 @@ class ObjectCache:
             return False
         self._on_fault(f"{resource.plural}: the API server returned to an earlier state; relisting all objects")
         return True
-
-    def _failed(self, resource: Resource, failed: Refused | Unreachable) -> None:
-        self.faults[resource.kind] = connection_fault(failed) or f"cannot watch {resource.plural}: {failed}"
-        # A watch whose version has expired lists again: that is its normal end.
-        if not (isinstance(failed, Refused) and failed.status == HTTPStatus.GONE):
-            self._on_fault(self.faults[resource.kind])
 
     def _list(self, resource: Resource, generation: int) -> str:
         found: dict[Key, Manifest] = {}

@@ -35,6 +35,12 @@ class Resource:
         return f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
 
     @property
+    def definition(self) -> str:
+        """The name of its definition and its version, as `queues.scheduling.run.ai (v2)`."""
+        group, _, version = self.api_version.rpartition("/")
+        return f"{self.plural}{group and '.'}{group} ({version})"
+
+    @property
     def everywhere(self) -> str:
         """The path of all its objects."""
         return f"{self.root}/{self.plural}"

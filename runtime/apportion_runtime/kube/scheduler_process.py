@@ -136,7 +136,8 @@ def run(
     check = check_admission_definitions if options.releases_jobs else check_definitions
     check(connection)
     kinds = ADMISSION_KINDS if options.releases_jobs else WATCHED
-    cache = ObjectCache(connection, kinds, on_fault=log.warning)
+    cache = ObjectCache(connection, kinds, on_fault=log.warning, on_recovery=log.recovery)
+    counters.fault = lambda: cache.list_faults.summary
     cache.start(_LISTED_S, ended)
     if ended.is_set():
         cache.stop()

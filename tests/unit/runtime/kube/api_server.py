@@ -57,6 +57,8 @@ class ApiServer:
         self.answer: Callable[[Sent], Rejection | None] = lambda sent: None
         self.version = 0
         self.is_closed = False
+        # Kinds whose definition was deleted, by plural.
+        self.undefined: set[str] = set()
         self._history: list[tuple[int, str, str, Object]] = []
         # How much of the history each open watch has read.
         self._read: dict[int, int] = {}
@@ -79,6 +81,19 @@ class ApiServer:
             self.version += 1
             self._record(path, "DELETED", self.held.pop(path))
 
+    def undefine(self, plural: str) -> None:
+        """Delete the definition of a kind: first its objects, then its path; its watches end."""
+        for path in [path for path in self.held if _plural(path) == plural]:
+            self.remove(path)
+        with self.changed:
+            self.undefined.add(plural)
+            self.changed.notify_all()
+
+    def define(self, plural: str) -> None:
+        """Restore the definition of a kind."""
+        with self.changed:
+            self.undefined.discard(plural)
+
     def add(self, *objects: Object) -> None:
         """Store objects of the kinds that the scheduler reads."""
         for one in objects:
@@ -100,9 +115,9 @@ class ApiServer:
         try:
             while True:
                 with self.changed:
-                    while len(self._history) == at and not self.is_closed:
+                    while len(self._history) == at and not self.is_closed and plural not in self.undefined:
                         self.changed.wait()
-                    if self.is_closed:
+                    if self.is_closed or (len(self._history) == at and plural in self.undefined):
                         return
                     fresh, at = self._history[at:], len(self._history)
                     self._read[watch] = at
@@ -143,6 +158,8 @@ class ApiServer:
 
     def _handle(self, sent: Sent) -> tuple[int, Mapping[str, str], Object]:
         parent, _, last = sent.path.rpartition("/")
+        if self.undefined & {last, _plural(sent.path)}:
+            return 404, {}, {"message": "the server could not find the requested resource"}
         match sent.method:
             case "GET" if sent.path in self.held:
                 return 200, {}, self.held[sent.path]
