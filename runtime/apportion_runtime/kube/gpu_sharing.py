@@ -11,21 +11,19 @@ holds them; ConfigMaps of a failed attempt are left to the garbage collector.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from apportion_api.kai.gpu_sharing import gpu_sharing_fault
 from apportion_api.kai.names import (
     GPU_CONTAINER_ANNOTATION,
-    GPU_DEVICES_ANNOTATION,
-    GPU_FRACTION_ANNOTATION,
     GPU_GROUP_LABEL,
     GPU_GROUP_LABEL_PREFIX,
-    GPU_MEMORY_ANNOTATION,
     RECEIVED_FRACTION,
     RECEIVED_TYPE_ANNOTATION,
     SHARED_GPU_CONFIG_MAP_ANNOTATION,
 )
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_runtime.admission.objects import annotations_of
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.resources import POD
@@ -34,13 +32,6 @@ from apportion_runtime.snapshots.kubernetes.gpus import gpu_group_labels
 _DEVICES, _FORMER_DEVICES = "NVIDIA_VISIBLE_DEVICES", "RUNAI-VISIBLE-DEVICES"
 _PORTION, _FORMER_PORTION = "GPU_PORTION", "RUNAI_NUM_OF_GPUS"
 _CDI_NAME = "k8s.device-plugin.nvidia.com/gpu={}"
-_FRACTION = re.compile(r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_WHOLE = re.compile(r"\d{1,19}", re.ASCII)
-_WHOLE_AMOUNTS = {
-    GPU_MEMORY_ANNOTATION: "a positive integer in MiB, such as 2000",
-    GPU_DEVICES_ANNOTATION: "a positive integer, such as 2",
-}
-"""What the annotations other than the fraction must be."""
 
 
 class Share(NamedTuple):
@@ -60,20 +51,15 @@ class _Container(NamedTuple):
     suffix: str
 
 
-def invalid_amount(pod: Manifest) -> str | None:
-    """Return which annotation has a value that KAI's admission webhook rejects, as a clause; None if none has.
-
-    Source: pkg/binder/plugins/gpusharing/gpu-request (ValidateGpuRequests).
-    """
+def rejected_request(pod: Manifest) -> str | None:
+    """Return why KAI's admission webhook rejects the annotations by which a pod shares GPUs, as a clause, or None."""
     annotations = annotations_of(pod)
-    text = annotations.get(GPU_FRACTION_ANNOTATION)
-    if text is not None and not (_FRACTION.fullmatch(text) and 0 < float(text) < 1):
-        return f"annotation {GPU_FRACTION_ANNOTATION} is `{text}`; it must be more than 0 and less than 1, such as 0.5"
-    for key, expected in _WHOLE_AMOUNTS.items():
-        text = annotations.get(key)
-        if text is not None and not (_WHOLE.fullmatch(text) and int(text) > 0):
-            return f"annotation {key} is `{text}`; it must be {expected}"
-    return None
+    fault = gpu_sharing_fault(annotations, has_gpu_limit=_has_gpu_limit(pod["spec"]))
+    if fault is None:
+        return None
+    if fault.expected is not None:
+        return f"annotation {fault.annotation} is `{annotations[fault.annotation]}`; it must be {fault.expected}"
+    return f"KAI's admission webhook rejects the annotation {fault.annotation}: {fault.message}"
 
 
 def unprepared(pod: Manifest) -> str | None:
@@ -156,6 +142,11 @@ def _container(pod: Manifest) -> _Container | None:
             if container["name"] == name:
                 return _Container(container, f"{prefix}{number}")
     return None
+
+
+def _has_gpu_limit(spec: Mapping[str, Any]) -> bool:
+    containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+    return any(GPU_RESOURCE in ((one.get("resources") or {}).get("limits") or {}) for one in containers)
 
 
 def _reads_devices(container: Mapping[str, Any]) -> bool:

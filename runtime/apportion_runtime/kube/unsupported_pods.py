@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from operator import itemgetter
 
-from apportion_api.kai.names import GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, POD_GROUP_ANNOTATION
+from apportion_api.kai.names import (
+    GPU_FRACTION_ANNOTATION,
+    GPU_MEMORY_ANNOTATION,
+    GPU_SHARING_ANNOTATIONS,
+    POD_GROUP_ANNOTATION,
+)
 from apportion_runtime.admission.objects import annotations_of
 from apportion_runtime.kube.cluster import Key, Manifest
-from apportion_runtime.kube.gpu_sharing import invalid_amount, unprepared
+from apportion_runtime.kube.gpu_sharing import rejected_request, unprepared
 from apportion_runtime.kube.pod_volumes import PodVolumes, uses_claims
 
 
@@ -78,11 +83,11 @@ class UnboundPods:
 
 
 def _unsupported(pod: Manifest, volumes: PodVolumes, sharing_fault: Callable[[], str | None] | None) -> str | None:
+    if (rejection := rejected_request(pod)) is not None:
+        return rejection
     annotations = annotations_of(pod)
     for key in (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION):
         if key in annotations:
-            if (invalid := invalid_amount(pod)) is not None:
-                return invalid
             if sharing_fault is None:
                 why = "requires reservation pods: set gpuReservation.image in the scheduler configuration"
                 return f"it shares a GPU (annotation {key}), which {why}"
@@ -99,7 +104,7 @@ def _unsupported(pod: Manifest, volumes: PodVolumes, sharing_fault: Callable[[],
 def _has_requirements(pod: Manifest) -> bool:
     """Return whether a pod requires anything that may not be supported."""
     annotations = annotations_of(pod)
-    shares = GPU_FRACTION_ANNOTATION in annotations or GPU_MEMORY_ANNOTATION in annotations
+    shares = any(key in annotations for key in GPU_SHARING_ANNOTATIONS)
     return shares or bool(pod["spec"].get("resourceClaims")) or uses_claims(pod)
 
 

@@ -70,6 +70,8 @@ def test_unbindable_pod_evicts_no_pod_and_reports_reason(asking: dict[str, Any],
 
 
 FRACTION = "it must be more than 0 and less than 1, such as 0.5"
+REJECTED = "KAI's admission webhook rejects the annotation"
+ALONE = "cannot request multiple fractional devices without specifying fraction portion or gpu-memory"
 MEMORY = "it must be a positive integer in MiB, such as 2000"
 
 
@@ -85,12 +87,24 @@ MEMORY = "it must be a positive integer in MiB, such as 2000"
             {**HALF, "gpu-fraction-num-devices": "0"},
             "annotation gpu-fraction-num-devices is `0`; it must be a positive integer, such as 2",
         ),
+        ({"gpu-fraction-num-devices": "2"}, f"{REJECTED} gpu-fraction-num-devices: {ALONE}"),
+        ({"gpu-fraction-num-devices": "two"}, f"{REJECTED} gpu-fraction-num-devices: {ALONE}"),
+        ({**HALF, "gpu-memory": "2000"}, f"{REJECTED} gpu-memory: cannot request both GPU and GPU memory"),
     ],
 )
 def test_invalid_share_of_a_gpu_is_reported_with_its_value(annotations: dict[str, str], why: str) -> None:
     cluster = Memory(node("n1", 8), TRAIN, TEAM, pod("new", "team", 0, **annotations))
     run_cycle(cluster, NOW)
     assert cluster.told == {"new": f"the pod cannot be bound: {why}"}
+
+
+def test_share_of_a_gpu_and_whole_gpus_are_reported() -> None:
+    made = pod("new", "team", 1, **HALF)
+    made["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/gpu": "1"}
+    cluster = Memory(node("n1", 8), TRAIN, TEAM, made)
+    run_cycle(cluster, NOW)
+    why = "cannot have both GPU fraction request and whole GPU resource request/limit"
+    assert cluster.told == {"new": f"the pod cannot be bound: {REJECTED} gpu-fraction: {why}"}
 
 
 def test_supported_pod_of_same_class_evicts() -> None:
