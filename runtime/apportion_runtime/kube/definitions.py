@@ -18,15 +18,17 @@ from apportion_runtime.kube.job_resources import ADMISSION_KINDS
 from apportion_runtime.kube.resources import WATCHED, Resource
 
 KAI_INSTALLATION = (
-    "helm show crds oci://ghcr.io/kai-scheduler/kai-scheduler/kai-scheduler --version VERSION"
-    " | kubectl apply --server-side -f - (VERSION is a release of KAI 0.12 to 0.17)"
+    "choose a VERSION of KAI from 0.12 to 0.17 and run:"
+    " helm show crds oci://ghcr.io/kai-scheduler/kai-scheduler/kai-scheduler --version VERSION"
+    " | kubectl apply --server-side -f -"
 )
-"""The command that installs KAI's definitions; KAI's chart has them in its directory `crds`."""
+"""How KAI's definitions are installed, which KAI's chart has in its directory `crds`; the command ends the line."""
 ACK_INSTALLATION = (
-    "git clone --depth 1 https://github.com/kube-queue/api && kubectl apply -f api/pkg/crd (ElasticQuotaTree is"
-    " preinstalled on ACK; elsewhere, install its CRD from https://github.com/AliyunContainerService/data-on-ack)"
+    "ElasticQuotaTree is preinstalled on ACK; elsewhere, install its CRD from"
+    " https://github.com/AliyunContainerService/data-on-ack. For kube-queue, run:"
+    " git clone --depth 1 https://github.com/kube-queue/api && kubectl apply -f api/pkg/crd"
 )
-"""How the definitions of job admission are installed."""
+"""How the definitions of job admission are installed; the command ends the line."""
 
 _OTHERS = {
     KUEUE: "Kueue",
@@ -38,7 +40,7 @@ _OTHERS = {
 
 
 class MissingDefinitions(Exception):
-    """The API server lacks definitions; the message is one clause, and `installation` is the command that adds them."""
+    """The API server lacks definitions; the message is one clause, and `installation` tells how to add them."""
 
     def __init__(self, message: str, installation: str) -> None:
         super().__init__(message)
