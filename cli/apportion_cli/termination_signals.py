@@ -11,14 +11,26 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Event, Thread
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
+@dataclass(slots=True)
+class Termination:
+    """The signal that has set the event, as `SIGTERM`; None until then."""
+
+    signal: str | None = None
+
+
 @contextmanager
-def set_on_termination(ended: Event) -> Iterator[None]:
-    """Set an event when the process is asked to end, while the block runs. Must be called from the main thread."""
+def set_on_termination(ended: Event) -> Iterator[Termination]:
+    """Set an event when the process is asked to end, while the block runs, and yield the signal that did.
+
+    Must be called from the main thread.
+    """
+    received = Termination()
     reader, writer = socket.socketpair()
     writer.settimeout(0)
     # Under `nohup`, the process outlives its terminal.
@@ -26,10 +38,10 @@ def set_on_termination(ended: Event) -> Iterator[None]:
     handled = [number for number in _SIGNALS if number != signal.SIGHUP or not outlives]
     former = {number: signal.signal(number, lambda *_: None) for number in handled}
     former_descriptor = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    thread = Thread(target=_set, args=(reader, ended), name="termination-signals", daemon=True)
+    thread = Thread(target=_set, args=(reader, ended, received), name="termination-signals", daemon=True)
     thread.start()
     try:
-        yield
+        yield received
     finally:
         signal.set_wakeup_fd(former_descriptor)
         for number, handler in former.items():
@@ -39,7 +51,8 @@ def set_on_termination(ended: Event) -> Iterator[None]:
         reader.close()
 
 
-def _set(reader: socket.socket, ended: Event) -> None:
-    while received := reader.recv(1):
-        if received[0] in _SIGNALS:
+def _set(reader: socket.socket, ended: Event, received: Termination) -> None:
+    while numbers := reader.recv(1):
+        if numbers[0] in _SIGNALS:
+            received.signal = received.signal or signal.Signals(numbers[0]).name
             ended.set()

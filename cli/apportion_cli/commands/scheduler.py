@@ -190,7 +190,7 @@ def _run(chosen: SchedulerConfiguration, file: ConfigurationFile | None) -> None
         connection = connect(chosen.kubeconfig, chosen.context, chosen.write_concurrency)
         election = _election(connection, chosen)
         with ExitStack() as stack:
-            stack.enter_context(set_on_termination(ended))
+            termination = stack.enter_context(set_on_termination(ended))
             try:
                 port = stack.enter_context(served(chosen.port, counters))
             except OSError as failed:
@@ -198,7 +198,15 @@ def _run(chosen: SchedulerConfiguration, file: ConfigurationFile | None) -> None
             line = f"listening on port {port}"
             say(json_line("info", line) if is_json else line)
             run(
-                connection, options_of(chosen), election, counters, say=say, ended=ended, file=file, decisions=decisions
+                connection,
+                options_of(chosen),
+                election,
+                counters,
+                say=say,
+                ended=ended,
+                file=file,
+                decisions=decisions,
+                ended_by=lambda: termination.signal or "a request",
             )
     except DecisionLogError as wrong:
         raise PreconditionError(str(wrong)) from None

@@ -123,14 +123,14 @@ class LeaderElection:
         self._thread = threading.Thread(target=self._renew, name="leader-election", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Stop the thread, and release the lease if it is held. All writes must have ended."""
+    def stop(self) -> str:
+        """Stop the thread, release the lease if it is held, and return what became of it. All writes must have ended."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
-        if self.is_leader:
-            self._release()
+        outcome = self._release() if self.is_leader else "not held"
         self._renewed_at = None
+        return outcome
 
     def try_acquire_or_renew(self) -> bool:
         """Acquire or renew the lease; return whether this scheduler holds it.
@@ -188,16 +188,17 @@ class LeaderElection:
         self._renewed_at = began
         return True
 
-    def _release(self) -> None:
+    def _release(self) -> str:
         try:
             found = self._request("GET", self._path)
             spec = _spec(found)
-            if spec.get("holderIdentity") == self._holder:
-                released = {**spec, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _stamp()}
-                self._request("PUT", self._path, {**found, "spec": released})
+            if spec.get("holderIdentity") != self._holder:
+                return "not held"
+            released = {**spec, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _stamp()}
+            self._request("PUT", self._path, {**found, "spec": released})
         except (Refused, Unreachable) as failed:
-            # It expires.
-            self.fault = str(failed)
+            return f"not released, so it expires after {self._timing.lease_s:g} s: {failed}"
+        return "released"
 
     def _request(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         return self._connection.request(method, path, body, timeout_s=self._timing.renew_deadline_s / 2)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
 
+from apportion_api.counted_nouns import counted
+
 _AGAIN_S = 600.0
 _MOST_CAUSES = 1000
 
@@ -31,6 +33,25 @@ def json_line(level: str, message: str, **fields: object) -> str:
     """Return a line of a structured log: the time, the level, the message and the fields, in this order."""
     at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return json.dumps({"time": at, "level": level, "message": message, **fields}, ensure_ascii=False)
+
+
+def shutdown_line(
+    why: str, last_cycle: str, *, n_cycles: int = 0, n_dropped: int = 0, lease: tuple[str, str] | None = None
+) -> Decision:
+    """Return the last line of a process.
+
+    Args:
+        why: Who has ended it.
+        last_cycle: What became of the last cycle, as a clause.
+        n_cycles: The number of cycles.
+        n_dropped: The number of conditions, events and statuses that were not written.
+        lease: The lease, and what became of it; None without leader election.
+    """
+    dropped = f", and {n_dropped} conditions, events and statuses were not written" if n_dropped else ""
+    released = f"; lease {' '.join(lease)}" if lease is not None else ""
+    line = f"ended by {why} after {counted(n_cycles, 'cycle')}: {last_cycle}{dropped}{released}"
+    fields = {"shutdown": why, "cycles": n_cycles, "lastCycle": last_cycle, "unwrittenNotes": n_dropped}
+    return Decision(line, **fields, **({"lease": lease[1]} if lease is not None else {}))
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ from apportion_runtime.kube.job_cluster import DryRunJobCluster, JobCluster, Liv
 from apportion_runtime.kube.job_resources import ADMISSION_KINDS
 from apportion_runtime.kube.leader_election import LeaderElection
 from apportion_runtime.kube.live_cluster import LiveCluster
-from apportion_runtime.kube.log import Decision, Log
+from apportion_runtime.kube.log import Decision, Log, shutdown_line
 from apportion_runtime.kube.metrics import ClusterState
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, POD_GROUP, WATCHED
@@ -37,6 +37,7 @@ from apportion_runtime.kube.scheduler import Scheduling, run_cycle
 from apportion_runtime.kube.write_pool import WritePool
 
 _LISTED_S = 60.0
+_NOT_STARTED = "the initial list of cluster objects was not complete"
 _POLL_S = 0.05
 _SHORTEST_REST_S = 0.05
 _SHARE_OF_CYCLES = 0.5
@@ -112,6 +113,7 @@ def run(
     ended: Event,
     file: ConfigurationFile | None = None,
     decisions: DecisionLogWriter | None = None,
+    ended_by: Callable[[], str] = lambda: "a request",
 ) -> None:
     """Schedule until `ended` is set.
 
@@ -124,6 +126,7 @@ def run(
         ended: Set by the caller to stop.
         file: The configuration file that the process follows, if there is one.
         decisions: Records the cycles for replay, if they are.
+        ended_by: Returns who has set `ended`, for the log.
 
     Raises:
         MissingDefinitions: If the API server lacks definitions of the engine's objects.
@@ -141,24 +144,28 @@ def run(
     cache.start(_LISTED_S, ended)
     if ended.is_set():
         cache.stop()
+        log.decision(shutdown_line(ended_by(), _NOT_STARTED))
         return
     counters.is_ready = True
     log.decision("initial list of cluster objects complete")
     writer = ApiWriter(connection, SingleScheduler() if election is None else election)
     pool = WritePool(options.n_writers, lambda failed: log.warning(f"write rejected: {failed}"))
     cycles = _cycles(options, cache, writer, pool, decisions)
+    loop = _Loop(cache, pool, cycles, options, election, counters, log, ended, file=file)
     if election is not None:
         election.start()
+    why = "an internal error"
     try:
-        with collected_between_cycles() as collect:
-            _Loop(cache, pool, cycles, options, election, counters, log, ended, collect, file).run()
+        with collected_between_cycles() as loop.collect:
+            loop.run()
+        why = ended_by()
     finally:
         cache.stop()
-        pool.drop_notes()
+        n_dropped = pool.drop_notes()
         pool.stop()
         # The lease is released when no write can follow.
-        if election is not None:
-            election.stop()
+        lease = None if election is None else (election.lease, election.stop())
+        log.decision(shutdown_line(why, loop.last_cycle, n_cycles=loop.n_cycles, n_dropped=n_dropped, lease=lease))
 
 
 def _cycles(
@@ -218,12 +225,14 @@ class _Loop:
     counters: Counters
     log: Log
     ended: Event
-    collect: Callable[[], None]
     file: ConfigurationFile | None
+    collect: Callable[[], None] = lambda: None
     earliest_s: float = -math.inf
     next_cycle_s: float = -math.inf
     decisions: frozenset[str] = frozenset()
     waits_for: str | None = None
+    n_cycles: int = 0
+    last_cycle: str = "no cycle has run"
 
     def run(self) -> None:
         while not self.ended.is_set():
@@ -237,18 +246,23 @@ class _Loop:
             self.earliest_s = now_s + self.options.period_s
             self.cache.changed.clear()
             cpu_s = time.thread_time()
+            self.n_cycles += 1
             try:
                 self._cycle()
+                self.last_cycle = "the last cycle and its writes were completed"
                 rest_s = max((time.thread_time() - cpu_s) / _SHARE_OF_CYCLES, _SHORTEST_REST_S)
                 self.earliest_s = now_s + min(rest_s, self.options.period_s)
             except NotLeader:
                 # The next leader decides again.
+                self.last_cycle = "the last cycle was abandoned, since the lease was lost"
                 self.pool.drop_notes()
                 self._lead()
             except MissingShard as missing:
                 # Its creation starts the next cycle.
+                self.last_cycle = f"nothing was scheduled: {missing}"
                 self.log.warning(f"nothing is scheduled: {missing}")
             except (Refused, Unreachable) as failed:
+                self.last_cycle = f"the last cycle failed: {failed}"
                 self.log.warning(f"cycle failed: {failed}")
                 # The change has not been handled yet.
                 self.cache.changed.set()

@@ -77,10 +77,12 @@ class WritePool:
         if not waits:
             self._put(Priority.NOTE, lambda: self._write_note(key))
 
-    def drop_notes(self) -> None:
-        """Drop the queued notes: another scheduler leads."""
+    def drop_notes(self) -> int:
+        """Drop the queued notes, since another scheduler leads or this one ends, and return their number."""
         with self._lock:
+            n_notes = len(self._notes)
             self._notes.clear()
+        return n_notes
 
     def stop(self) -> None:
         """End the threads after the queued writes."""
