@@ -2,6 +2,10 @@
 
 Arguments: the folder with the cases and `mutations.json`, the name of a mutation, and the seeds of the cases to run; all
 of them without one. Prints the seed of the first case that differs, or nothing.
+
+With the folder only, it reads mutations from standard input, a JSON array in each line: a name, whether to mutate the
+module or only to import it again, and seeds. It prints that seed or an empty line for each. A fork of this process runs
+it, which imports again only what depends on the module: that takes a third of the time that a new process takes.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -40,43 +45,92 @@ def mutated(mutation: dict[str, str], source: str) -> str:
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    mutation: dict[str, str]
+    """Loads a module, mutated if it is the one of a mutation, and appends its name to those that are loaded."""
 
-    def get_code(self, fullname: str) -> CodeType:
+    mutation: dict[str, str] | None
+    loaded: list[str]
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        if self.mutation is None or fullname != self.mutation["module"]:
+            return super().get_code(fullname)
         source = Path(self.path).read_text(encoding="utf-8")
         return compile(mutated(self.mutation, source), self.path, "exec")
 
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        self.loaded.append(module.__name__)
+
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def __init__(self, mutation: dict[str, str]) -> None:
-        self._mutation = mutation
+    """Finds the modules of this repository.
+
+    Attributes:
+        mutation: What it mutates.
+        loaded: The modules that it loaded, each after those that it imports.
+    """
+
+    def __init__(self, mutation: dict[str, str] | None = None) -> None:
+        self.mutation = mutation
+        self.loaded: list[str] = []
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != self._mutation["module"]:
+        if not fullname.startswith(("apportion_", "tests")):
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.origin is not None:
             loader = _Loader(fullname, spec.origin)
-            loader.mutation = self._mutation
+            loader.mutation, loader.loaded = self.mutation, self.loaded
             spec.loader = loader
         return spec
 
+    def unload(self, module: str) -> None:
+        """Unload a module and all that were loaded after it, which are those that can depend on it."""
+        for name in self.loaded[self.loaded.index(module) :]:
+            sys.modules.pop(name, None)
+            parent, _, child = name.rpartition(".")
+            # `from parent import child` takes the attribute without a look at `sys.modules`.
+            vars(sys.modules.get(parent, ModuleType(""))).pop(child, None)
 
-def main(folder: str, name: str, *seeds: str) -> None:
-    """Run the cases with a mutation."""
-    mutation = next(each for each in mutations(folder) if each["name"] == name)
-    sys.meta_path.insert(0, _Finder(mutation))
+
+def main(folder: str, name: str | None = None, *seeds: str) -> None:
+    """Run the cases with a mutation, or with each that standard input names."""
+    finder = _Finder()
+    sys.meta_path.insert(0, finder)
     sys.path.insert(0, str(ROOT))
-    cases = importlib.import_module("tests.conformance.random_cases").cases
-    agrees = importlib.import_module(f"tests.conformance.{folder.partition('_')[0]}_timelines").agrees
-    assert mutation["module"] in sys.modules
-    for case in cases(folder):
-        seed = seed_of(case)
-        if (not seeds or seed in seeds) and not _agrees(agrees, case):
-            sys.stdout.write(f"{seed}\n")
+    if name is not None:
+        finder.mutation = _named(folder, name)
+        sys.stdout.write(f"{_noticed(folder, seeds)}\n")
+        return
+    _timelines(folder)
+    for line in sys.stdin:
+        if os.fork() == 0:
+            name, mutates, *seeds = json.loads(line)
+            mutation = _named(folder, name)
+            finder.mutation = mutation if mutates else None
+            finder.unload(mutation["module"])
+            sys.stdout.write(f"{_noticed(folder, seeds)}\n")
             return
+        if os.wait()[1] != 0:
+            sys.stdout.write("failed\n")
+        sys.stdout.flush()
+
+
+def _named(folder: str, name: str) -> dict[str, str]:
+    return next(each for each in mutations(folder) if each["name"] == name)
+
+
+def _timelines(folder: str) -> ModuleType:
+    return importlib.import_module(f"tests.conformance.{folder.partition('_')[0]}_timelines")
+
+
+def _noticed(folder: str, seeds: Sequence[str]) -> str:
+    """Return the seed of the first case that differs, or an empty string."""
+    agrees = _timelines(folder).agrees
+    recorded = importlib.import_module("tests.conformance.random_cases").cases(folder)
+    asked = ((seed_of(case), case) for case in recorded)
+    return next((seed for seed, case in asked if (not seeds or seed in seeds) and not _agrees(agrees, case)), "")
 
 
 def _agrees(agrees: Callable[[Mapping[str, Any]], bool], case: Mapping[str, Any]) -> bool:
