@@ -17,6 +17,7 @@ from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.gang_binding import GangBinding, Placement, bind_gangs
 from apportion_runtime.kube.gang_reservations import GangReservations
+from apportion_runtime.kube.gpu_reservation import ReservationFailure
 from apportion_runtime.kube.log import Decision
 from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
@@ -68,7 +69,7 @@ def bind_decided(
             retries.add(gangs.pop(job))
         settled = reservations.settle(cluster, pool, session, blocked)
         failed = settled.failed
-        result.refused += settled.refused
+        result.unreserved += settled.postponed
         for job, ready in settled.ready.items():
             gangs.setdefault(job, []).extend(ready)
     for gang in (*failed, *bind_gangs(cluster, pool, gangs, session.jobs)):
@@ -108,19 +109,27 @@ def _conclude(
         for placement in gang.bound:
             _report_bound(cluster, pool, placement)
         return
-    why = gang.rejected
+    why, event = gang.rejected, "BindingRejected"
+    if gang.unreserved is not None:
+        result.unreserved.append(ReservationFailure(gang.unreserved.cause, f"{name}: {why}"))
+        event = "ReservationFailed"
     delay_s = rejected.reject((namespace, group_name), why)
     taken = [cluster.get(POD, task.pod.namespace, task.pod.name) for task in gang.taken_back]
     # A pod that waits for a shared device counts as bound in the cycle, but is not.
     back = [one for one in taken if one is not None and one["spec"].get("nodeName")]
     results([pool.submit(Priority.BIND, partial(evict_pod, cluster, one, result, "rollback")) for one in back])
-    line = f"{name}: {why}; {counted(len(back), 'bound pod')} of the gang evicted; next attempt in {delay_s:g} s"
-    result.decisions.append(Decision(line, decision="rollback", podGroup=name, queue=gang.job.queue, pods=len(back)))
+    evicted = f"{counted(len(back), 'bound pod')} of the gang evicted; " if back or gang.unreserved is None else ""
+    line = f"{name}: {why}; {evicted}next attempt in {delay_s:g} s"
+    fields = {"podGroup": name, "queue": gang.job.queue, "pods": len(back)}
+    if gang.unreserved is None:
+        result.decisions.append(Decision(line, decision="rollback", **fields))
+    else:
+        result.decisions.append(Decision(line, decision="reservation-failed", **fields, cause=gang.unreserved.cause))
     for one in back:
         pool.note(("evicted", one["metadata"]["uid"]), partial(cluster.explain_eviction, one, why))
     group = cluster.get(POD_GROUP, namespace, group_name)
     if group is not None:
-        pool.note(("bind", name), lambda: cluster.record(group, "BindingRejected", line, is_warning=True))
+        pool.note(("bind", name), lambda: cluster.record(group, event, line, is_warning=True))
 
 
 def _report_bound(cluster: Cluster, pool: WritePool, placement: Placement) -> None:

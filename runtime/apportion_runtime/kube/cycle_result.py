@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.gpu_reservation import ReservationFailure
 from apportion_runtime.kube.log import Decision
 from apportion_runtime.kube.metrics import QueueGpus
 from apportion_runtime.snapshots.faults import Fault
@@ -23,6 +24,7 @@ class CycleResult:
         waiting: Pods that are pending.
         grouped: Pods that were assigned to a pod group.
         refused: Writes that the API server rejected, each with the object and the message.
+        unreserved: GPUs that could not be reserved for pods that share them.
         decisions: One line for each decision, for the log, with its fields.
         faults: Objects that were read only in part.
         latencies_s: The time from creation to binding of each bound pod, in seconds.
@@ -42,6 +44,7 @@ class CycleResult:
     waiting: list[str] = field(default_factory=list)
     grouped: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    unreserved: list[ReservationFailure] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     faults: tuple[Fault, ...] = ()
     latencies_s: list[float] = field(default_factory=list)

@@ -19,6 +19,7 @@ from apportion_runtime.core.status import BINDING, BOUND
 from apportion_runtime.core.task import Task
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.errors import Origin, Refused, Rejection, Unreachable
+from apportion_runtime.kube.gpu_reservation import ReservationFailure
 from apportion_runtime.kube.gpu_sharing import Share, write_share
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 
@@ -52,7 +53,8 @@ class GangBinding:
         unbound: Pods whose bind was rejected, or not sent after the rejection.
         failed: Pods whose bind failed, but may succeed when it is repeated.
         failures: The failures, each as a sentence with the pod.
-        rejected: Why the gang cannot be bound, as a clause, after a permanent rejection.
+        rejected: Why the gang cannot be bound, as a clause, after a permanent rejection or a failed reservation.
+        unreserved: The failed reservation of a GPU, if there was one; no bind was sent then.
         taken_back: Pods that must be evicted because the gang is incomplete.
     """
 
@@ -62,6 +64,7 @@ class GangBinding:
     failed: list[Placement] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     rejected: str | None = None
+    unreserved: ReservationFailure | None = None
     taken_back: tuple[Task, ...] = ()
 
 

@@ -19,17 +19,17 @@ from functools import partial
 
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING, BOUND
-from apportion_runtime.kube.bind_retries import RETRIED_S
 from apportion_runtime.kube.cluster import Cluster, Key, Manifest, key_of
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
-from apportion_runtime.kube.gang_binding import GangBinding, Placement, as_bound, take_back
-from apportion_runtime.kube.gpu_groups import (
-    GpuGroups,
-    labelled,
-    labelled_groups,
-    read_groups,
-)
+from apportion_runtime.kube.gang_binding import GangBinding, Placement, take_back
+from apportion_runtime.kube.gpu_groups import GpuGroups, read_groups
 from apportion_runtime.kube.gpu_reservation import (
+    DELETED,
+    MISSING,
+    REJECTED,
+    TIMEOUT,
+    UNAVAILABLE,
+    ReservationFailure,
     ReservationSettings,
     device_of,
     failure_of,
@@ -39,6 +39,7 @@ from apportion_runtime.kube.gpu_reservation import (
 )
 from apportion_runtime.kube.gpu_reservation_check import ReservationCheck
 from apportion_runtime.kube.gpu_sharing import Share, device_name
+from apportion_runtime.kube.held_gang import HeldGang, as_held, confirmed, is_left, with_retry
 from apportion_runtime.kube.resources import POD
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 
@@ -49,32 +50,6 @@ _LOST_S = 10.0
 """The time after which pods are evicted whose reservation pod is gone. KAI deletes them immediately."""
 
 
-@dataclass(slots=True)
-class _Held:
-    """The pods of one gang that were decided in one cycle.
-
-    Attributes:
-        job: The gang.
-        placements: The placements by uid of the pod; the pods may have changed since.
-        until_s: When their devices must be reserved, on the clock.
-        reserved: The groups whose reservation pods exist.
-        is_sent: Whether the binds were sent.
-        retried_until_s: When binds that fail are given up, on the clock; None if none has failed.
-    """
-
-    job: str
-    placements: dict[str, Placement]
-    until_s: float
-    reserved: set[str] = field(default_factory=set)
-    is_sent: bool = False
-    retried_until_s: float | None = None
-
-    @property
-    def nodes(self) -> dict[str, Placement]:
-        """A placement for each group of a shared device."""
-        return {group: one for one in self.placements.values() if one.share for group in one.share.groups}
-
-
 @dataclass(frozen=True, slots=True)
 class Settled:
     """Gangs that are no longer held.
@@ -82,12 +57,12 @@ class Settled:
     Attributes:
         ready: The placements of the gangs whose devices are reserved, by job.
         failed: The gangs whose devices cannot be reserved.
-        refused: Writes that were rejected temporarily.
+        postponed: The reservation pods whose creation is repeated.
     """
 
     ready: dict[str, list[Placement]] = field(default_factory=dict)
     failed: list[GangBinding] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
+    postponed: list[ReservationFailure] = field(default_factory=list)
 
 
 class GangReservations:
@@ -107,7 +82,7 @@ class GangReservations:
         self.failure: str | None = None
         self.check = ReservationCheck(settings, clock)
         self._clock = clock
-        self._held: list[_Held] = []
+        self._held: list[HeldGang] = []
         self._groups = GpuGroups()
         self._new: dict[str, str] = {}
         self._lost_since_s: dict[str, float] = {}
@@ -129,11 +104,11 @@ class GangReservations:
         now_s = self._clock()
         self._lost_since_s = {group: self._lost_since_s.get(group, now_s) for group in sorted(self._groups.lost)}
         made: dict[Key, Manifest] = {}
-        self._held = [one for gang in self._held for one in _with_retry(gang, pods, now_s)]
+        self._held = [one for gang in self._held for one in with_retry(gang, pods, now_s)]
         for gang in self._held:
             # It is decided anew, and its devices may be given to other pods in this cycle.
             if not gang.is_sent and not all(
-                _is_left(pods.get(key_of(one.pod)), uid) for uid, one in gang.placements.items()
+                is_left(pods.get(key_of(one.pod)), uid) for uid, one in gang.placements.items()
             ):
                 gang.placements = {}
                 continue
@@ -143,7 +118,7 @@ class GangReservations:
                 one = pods.get(key)
                 if one is None or one["metadata"].get("uid", "") != uid:
                     continue
-                seen = _confirmed(one, placement) if gang.is_sent else _as_bound(one, placement)
+                seen = confirmed(one, placement) if gang.is_sent else as_held(one, placement)
                 if seen is not one:
                     made[key] = seen
                     unconfirmed[uid] = placement
@@ -177,7 +152,7 @@ class GangReservations:
                 groups = [g if g in known else self._new.setdefault(g, str(uuid.uuid4())) for g in one.task.gpu_groups]
                 share = Share(tuple(groups), one.task.accepted_gpu.portion)
             made[one.task.uid] = replace(one, share=share)
-        self._held.append(_Held(job, made, self._clock() + self.settings.timeout_s))
+        self._held.append(HeldGang(job, made, self._clock() + self.settings.timeout_s))
 
     def settle(self, cluster: Cluster, pool: WritePool, session: Session, blocked: Collection[str] = ()) -> Settled:
         """Create the reservation pods of held gangs, and return the gangs that need not be held any longer.
@@ -197,9 +172,11 @@ class GangReservations:
         failures = self._reserve(cluster, pool, waiting, settled)
         for gang in waiting:
             placements = list(gang.placements.values())
-            why = self._failure(gang, failures)
-            if why is not None:
-                failed = GangBinding(session.jobs[gang.job], unbound=placements, failures=[why], rejected=why)
+            failure = self._failure(gang, failures)
+            if failure is not None:
+                failed = GangBinding(
+                    session.jobs[gang.job], unbound=placements, rejected=failure.why, unreserved=failure
+                )
                 take_back(failed)
                 settled.failed.append(failed)
                 gang.placements = {}
@@ -277,7 +254,7 @@ class GangReservations:
         device = None if reservation is None else device_of(reservation)
         return None if device is None else device_name(device, uses_cdi=self.settings.uses_cdi)
 
-    def _refresh(self, cluster: Cluster, session: Session, gang: _Held) -> bool:
+    def _refresh(self, cluster: Cluster, session: Session, gang: HeldGang) -> bool:
         """Read the pods of a gang again; drop the gang if one of them is gone, evicted, or lost its node."""
         job = session.jobs.get(gang.job)
         made: dict[str, Placement] = {}
@@ -300,54 +277,56 @@ class GangReservations:
         return bool(made)
 
     def _reserve(
-        self, cluster: Cluster, pool: WritePool, gangs: Sequence[_Held], settled: Settled
-    ) -> Mapping[str, str]:
+        self, cluster: Cluster, pool: WritePool, gangs: Sequence[HeldGang], settled: Settled
+    ) -> Mapping[str, ReservationFailure]:
         """Create the missing reservation pods, and return why those of groups cannot be created."""
         missing: dict[str, Placement] = {}
-        failures: dict[str, str] = {}
+        failures: dict[str, ReservationFailure] = {}
         reservations = self._groups.reservations
         for gang in gangs:
             for group, one in gang.nodes.items():
+                name = self._name(one.node, group)
                 if group in reservations:
                     gang.reserved.add(group)
                 elif group in gang.reserved:
-                    failures[group] = f"{self._name(one.node, group)} was deleted"
+                    failures[group] = ReservationFailure(DELETED, f"{name} was deleted")
                 elif group in self._groups.in_use:
-                    failures[group] = f"{self._name(one.node, group)} does not exist, although pods use its device"
+                    why = f"{name} does not exist, although pods use its device"
+                    failures[group] = ReservationFailure(MISSING, why)
                 else:
                     missing[group] = one
 
         def create(group: str, one: Placement) -> None:
-            tolerations = one.pod["spec"].get("tolerations") or ()
+            name, tolerations = self._name(one.node, group), one.pod["spec"].get("tolerations") or ()
             try:
                 reservations[group] = cluster.create(reservation_pod(self.settings, one.node, group, tolerations))
             except Refused as refused:
                 if refused.rejection in (Rejection.PERMANENT, Rejection.GONE):
-                    failures[group] = f"{self._name(one.node, group)} cannot be created: {refused}"
+                    failures[group] = ReservationFailure(REJECTED, f"{name} cannot be created: {refused}")
                 elif refused.rejection is not Rejection.CONFLICT:
-                    settled.refused.append(f"{self._name(one.node, group)}: {refused}")
+                    settled.postponed.append(ReservationFailure(UNAVAILABLE, f"{name} is not created yet: {refused}"))
             except Unreachable as unreachable:
-                settled.refused.append(f"{self._name(one.node, group)}: {unreachable}")
+                settled.postponed.append(ReservationFailure(UNAVAILABLE, f"{name} is not created yet: {unreachable}"))
 
         results([pool.submit(Priority.BIND, partial(create, *each)) for each in missing.items()])
         for gang in gangs:
             gang.reserved |= gang.nodes.keys() & reservations.keys()
         return failures
 
-    def _failure(self, gang: _Held, failures: Mapping[str, str]) -> str | None:
+    def _failure(self, gang: HeldGang, failures: Mapping[str, ReservationFailure]) -> ReservationFailure | None:
         is_late = self._clock() >= gang.until_s
         for group, one in gang.nodes.items():
             name, reservation = self._name(one.node, group), self._groups.reservations.get(group)
-            ended = None if reservation is None or group in failures else failure_of(reservation)
-            why = failures.get(group) or (ended and f"{name} {ended}")
-            if why is None and is_late and self._device(group) is None:
+            failure = failures.get(group) or (None if reservation is None else failure_of(reservation, name))
+            if failure is None and is_late and self._device(group) is None:
                 waits = "" if reservation is None else waiting_reason(reservation)
-                why = f"{name} has not reported its device within {self.settings.timeout_s:g} s{waits}"
-            if why is not None:
-                why = f"no GPU can be reserved for pod {one.pod['metadata']['name']}: {why}"
+                late = f"{name} has not reported its device within {self.settings.timeout_s:g} s{waits}"
+                failure = ReservationFailure(TIMEOUT, late)
+            if failure is not None:
+                why = f"no GPU can be reserved for pod {one.pod['metadata']['name']}: {failure.why}"
                 if group not in self._groups.in_use:
                     self.failure, self._failed_s = why, self._clock()
-                return why
+                return ReservationFailure(failure.cause, why)
         return None
 
     def _name(self, node: str, group: str) -> str:
@@ -361,38 +340,3 @@ def _is_on_own_node(reservation: Manifest, session: Session) -> bool:
 def _with_devices(placements: Iterable[Placement], devices: Mapping[str, str]) -> Iterator[Placement]:
     for one in placements:
         yield one if one.share is None else replace(one, devices=tuple(devices[group] for group in one.share.groups))
-
-
-def _with_retry(gang: _Held, pods: Mapping[Key, Manifest], now_s: float) -> Iterator[_Held]:
-    """Yield a gang, and as another one its pods whose bind was sent and failed: it is sent again."""
-    yield gang
-    if not gang.is_sent:
-        return
-    until_s = now_s + RETRIED_S if gang.retried_until_s is None else gang.retried_until_s
-    failed = {uid: one for uid, one in gang.placements.items() if _is_unbound(pods.get(key_of(one.pod)), uid)}
-    if failed and now_s < until_s:
-        yield _Held(gang.job, failed, gang.until_s, set(gang.reserved), retried_until_s=until_s)
-
-
-def _is_unbound(pod: Manifest | None, uid: str) -> bool:
-    return pod is not None and _is_left(pod, uid) and not pod["spec"].get("nodeName")
-
-
-def _is_left(pod: Manifest | None, uid: str) -> bool:
-    """Return whether a pod still exists, and is not being deleted."""
-    return pod is not None and pod["metadata"].get("uid") == uid and "deletionTimestamp" not in pod["metadata"]
-
-
-def _as_bound(pod: Manifest, placement: Placement) -> Manifest:
-    if "deletionTimestamp" in pod["metadata"]:
-        return pod
-    made = as_bound(pod, placement.node)
-    return made if placement.share is None else labelled(made, placement.share.groups)
-
-
-def _confirmed(pod: Manifest, placement: Placement) -> Manifest:
-    """Return a pod whose bind was sent with its labels, which the watch may deliver after the bind."""
-    share = placement.share
-    if share is None or not pod["spec"].get("nodeName") or set(labelled_groups(pod)) == set(share.groups):
-        return pod
-    return labelled(pod, share.groups)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from apportion_api.kai.names import APP_LABEL, GPU_GROUP_LABEL, RESERVATION_APP, RESERVED_DEVICE_ANNOTATION
 from apportion_api.kubernetes.names import GPU_RESOURCE
@@ -21,6 +21,25 @@ from apportion_runtime.kube.cluster import Manifest
 _PREFIX = "gpu-reservation"
 _DIGITS = 16
 _DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+
+
+REJECTED, UNAVAILABLE, DELETED, ENDED, TIMEOUT, MISSING = (
+    "rejected",
+    "unavailable",
+    "deleted",
+    "ended",
+    "timeout",
+    "missing",
+)
+CAUSES = (REJECTED, UNAVAILABLE, DELETED, ENDED, TIMEOUT, MISSING)
+"""Why a GPU is not reserved; docs/live-scheduler.md describes each."""
+
+
+class ReservationFailure(NamedTuple):
+    """A GPU that is not reserved: the cause, and a clause with the reservation pod."""
+
+    cause: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +117,15 @@ def device_of(reservation: Manifest) -> str | None:
     return annotations.get(RESERVED_DEVICE_ANNOTATION) or None
 
 
-def failure_of(reservation: Manifest) -> str | None:
-    """Return why a reservation pod will not report a device, as a clause; None if it may."""
+def failure_of(reservation: Manifest, name: str) -> ReservationFailure | None:
+    """Return why a reservation pod, under a name for readers, will not report a device; None if it may."""
     status = reservation.get("status") or {}
     if "deletionTimestamp" in reservation["metadata"]:
-        return "was deleted"
+        return ReservationFailure(DELETED, f"{name} was deleted")
     if status.get("phase") not in ("Failed", "Succeeded"):
         return None
     details = status.get("message") or status.get("reason")
-    return f"ended in phase {status['phase']}" + (f" ({details})" if details else "")
+    return ReservationFailure(ENDED, f"{name} ended in phase {status['phase']}" + (f" ({details})" if details else ""))
 
 
 def waiting_reason(reservation: Manifest) -> str:

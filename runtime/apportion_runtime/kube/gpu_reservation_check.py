@@ -13,14 +13,13 @@ from apportion_runtime.kube.cluster import Cluster
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
 from apportion_runtime.kube.gpu_reservation import ReservationSettings, reservation_pod
 
-_REPEATED_S = 60.0
-_SOON_S = 5.0
-"""The time after which a check without an answer is repeated."""
-_ANY = "check"
+_FIRST_S, _LONGEST_S = 5.0, 60.0
+"""The times after which a failed check is repeated: the first, which doubles with each rejection, and the longest."""
+_ANY, _NAMESPACE = "check", "Namespace"
 
 
 class ReservationCheck:
-    """The result of the last check; a failed one is repeated after a minute.
+    """The result of the last check; a failed one is repeated after some time, or as soon as the namespace was created.
 
     Args:
         settings: The settings of reservation pods.
@@ -33,6 +32,8 @@ class ReservationCheck:
         self._is_passed = False
         self._why = ""
         self._until_s: float | None = None
+        self._rejected_s = _FIRST_S
+        self._namespace: str | None = None
         self._is_repeated = False
 
     def fault(self, cluster: Cluster) -> str | None:
@@ -43,16 +44,21 @@ class ReservationCheck:
         """
         if self._is_passed:
             return None
+        namespace = self._uid_of_namespace(cluster)
+        if namespace not in (None, self._namespace):
+            # The service account may be created after the namespace.
+            self._until_s, self._rejected_s = None, _FIRST_S
+        self._namespace = namespace
         self._is_repeated = self._until_s is not None and self._clock() < self._until_s
         if self._is_repeated:
             return self._why
         try:
             cluster.create(reservation_pod(self._settings, _ANY, _ANY), dry_run=True)
         except Unreachable as unreachable:
-            return self._failed(unreachable, _SOON_S)
+            return self._failed(unreachable)
         except Refused as refused:
             if refused.rejection is Rejection.TEMPORARY:
-                return self._failed(refused, _SOON_S)
+                return self._failed(refused)
             # A webhook with side effects prevents every dry run, and an existing pod has passed.
             if refused.status != HTTPStatus.BAD_REQUEST and refused.rejection is not Rejection.CONFLICT:
                 return self._rejected(refused)
@@ -72,13 +78,19 @@ class ReservationCheck:
         is_due, self._is_repeated = self._is_repeated, False
         return 0.0 if is_due else None
 
-    def _failed(self, failed: Exception, repeated_s: float) -> str:
-        self._until_s = self._clock() + repeated_s
+    def _uid_of_namespace(self, cluster: Cluster) -> str | None:
+        """Return the UID of the namespace of reservation pods; None if the cluster has none."""
+        namespace = cluster.get(_NAMESPACE, "", self._settings.namespace)
+        return None if namespace is None else str(namespace["metadata"].get("uid", ""))
+
+    def _failed(self, failed: Exception) -> str:
+        self._until_s = self._clock() + _FIRST_S
         self._why = f"cannot check whether the API server accepts reservation pods: {failed}"
         return self._why
 
     def _rejected(self, refused: Refused) -> str:
-        self._until_s = self._clock() + _REPEATED_S
+        self._until_s = self._clock() + self._rejected_s
+        self._rejected_s = min(2 * self._rejected_s, _LONGEST_S)
         self._why = (
             f"the API server does not accept reservation pods in namespace {self._settings.namespace}: {refused}"
         )

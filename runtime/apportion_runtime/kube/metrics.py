@@ -19,6 +19,7 @@ from apportion_runtime.core.explain.pending import PendingJob
 from apportion_runtime.core.explain.pending_reasons import PendingReason
 from apportion_runtime.core.resources import GPU, UNLIMITED
 from apportion_runtime.core.session import Session
+from apportion_runtime.kube.gpu_reservation import CAUSES as RESERVATION_CAUSES
 
 PREFIX = "apportion_scheduler"
 _CYCLE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -136,6 +137,11 @@ class Metrics:
         self._rejected = CounterMetric(
             f"{PREFIX}_writes_rejected", "Writes that failed after all attempts", registry=registry
         )
+        self._unreserved = CounterMetric(
+            f"{PREFIX}_gpu_reservations_failed", "Failed reservations of shared GPUs", ("cause",), registry=registry
+        )
+        for cause in RESERVATION_CAUSES:
+            self._unreserved.labels(cause)
         self._released = CounterMetric(f"{PREFIX}_jobs_released", "Suspended jobs released", registry=registry)
         self._api_errors = CounterMetric(
             f"{PREFIX}_api_errors", "Failed requests to the API server", ("method", "code"), registry=registry
@@ -164,6 +170,11 @@ class Metrics:
             self._evicted.labels(action).inc(count)
         self._rejected.inc(n_rejected)
         self._released.inc(n_released)
+
+    def count_unreserved(self, causes: Counter[str]) -> None:
+        """Count the GPUs that could not be reserved in a cycle, by cause."""
+        for cause, count in causes.items():
+            self._unreserved.labels(cause).inc(count)
 
     def show(self, state: ClusterState | None) -> None:
         """Replace the gauges of the cluster's state; None removes them, since another scheduler leads."""

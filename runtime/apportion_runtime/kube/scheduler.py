@@ -174,7 +174,7 @@ def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult, *,
 def _delays(scheduling: Scheduling, result: CycleResult) -> Iterator[float]:
     """Yield the remaining delays of what failed, at the end of the cycle."""
     yield result.next_attempt_s
-    if result.refused:
+    if result.refused or result.unreserved:
         yield _REPEATED_S
     waits = [scheduling.rejections.gangs.remaining_s(), scheduling.rejections.victims.delays.remaining_s()]
     if scheduling.reservations is not None:

@@ -297,12 +297,15 @@ class _Loop:
             n_rejected=len(result.refused),
             n_released=result.n_released,
         )
+        metrics.count_unreserved(Counter(failure.cause for failure in result.unreserved))
         metrics.show(ClusterState(result.queues, result.pending, result.queued_jobs))
         self._report(result.decisions)
         if result.log_fault is not None:
             self.log.warning(f"cannot write the decision log: {result.log_fault}")
         for refused in result.refused:
             self.log.warning(f"write rejected: {refused}")
+        for failure in result.unreserved:
+            self.log.warning(f"GPU reservation failed: {failure.why}")
         for fault in result.faults:
             self.log.warning(f"{fault.address}: {fault.message}")
 

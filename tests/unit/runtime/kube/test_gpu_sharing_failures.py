@@ -38,13 +38,22 @@ def _failing(cluster: Memory, how: str) -> str:
     return "ended in phase Failed (UnexpectedAdmissionError)"
 
 
-@pytest.mark.parametrize("how", ["timeout", "failed", "deleted"])
-def test_gang_whose_device_is_not_reserved_is_not_bound_and_reports_why(how: str) -> None:
+@pytest.mark.parametrize(("how", "cause"), [("timeout", "timeout"), ("failed", "ended"), ("deleted", "deleted")])
+def test_gang_whose_device_is_not_reserved_is_not_bound_and_reports_why(how: str, cause: str) -> None:
     gang = [pod("head", "team", 1, **GANG), sharing("worker", **GANG)]
     cluster = sharing_cluster(pod_group("gang", "team", 2), *gang)
     run_cycle(cluster, NOW)
     why = _failing(cluster, how)
-    assert run_cycle(cluster, NOW + 1).bound == []
+    result = run_cycle(cluster, NOW + 1)
+    assert result.bound == []
+    # Nothing was written that the API server could have rejected.
+    assert result.refused == []
+    assert [(one.cause, "team/gang: no GPU can be reserved" in one.why) for one in result.unreserved] == [(cause, True)]
+    (decision,) = result.decisions
+    assert decision.fields["decision"] == "reservation-failed"
+    assert decision.fields["cause"] == cause
+    assert decision.endswith(f"{why}; next attempt in 10 s")
+    assert ("gang", "ReservationFailed", str(decision)) in cluster.events
     assert reservations(cluster) == []
     run_cycle(cluster, NOW + 2)
     for name in ("head", "worker"):
@@ -95,6 +104,26 @@ def test_no_pod_is_evicted_if_the_api_server_does_not_accept_reservation_pods() 
     assert run_cycle(cluster, NOW + 2).evicted == []
     cluster.clock_s += 60
     assert len(run_cycle(cluster, NOW + 62).evicted) == 1
+
+
+def test_pods_are_scheduled_as_soon_as_the_namespace_of_reservation_pods_exists() -> None:
+    cluster = sharing_cluster(sharing("a"))
+    cluster.refuses_creation = Refused(404, 'namespaces "kai-resource-reservation" not found')
+    result = run_cycle(cluster, NOW)
+    assert (result.waiting, result.next_attempt_s) == (["team/a"], 5)
+    cluster.refuses_creation = None
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": RESERVED}})
+    bind_all(cluster)
+    assert cluster.node_of("a") == "n1"
+
+
+def test_reservation_pod_that_is_rejected_after_the_check_is_counted_as_such() -> None:
+    cluster = sharing_cluster(sharing("first", "0.9"), gpus=2)
+    bind_all(cluster)
+    cluster.create(sharing("a"))
+    cluster.refuses_creation = Refused(403, "exceeded quota")
+    result = run_cycle(cluster, NOW + 2)
+    assert (result.refused, [one.cause for one in result.unreserved]) == ([], ["rejected"])
 
 
 def test_no_pod_is_evicted_after_a_reservation_failed_until_one_succeeds() -> None:
@@ -159,7 +188,8 @@ def test_pod_is_not_given_a_device_that_pods_use_without_a_reservation() -> None
     (reservation,) = reservations(cluster)
     cluster.delete(reservation)
     cluster.create(sharing("b"))
-    assert run_cycle(cluster, NOW + 2).bound == []
+    result = run_cycle(cluster, NOW + 2)
+    assert (result.bound, [one.cause for one in result.unreserved]) == ([], ["missing"])
     run_cycle(cluster, NOW + 3)
     assert "does not exist, although pods use its device" in cluster.told["b"]
 
@@ -191,7 +221,10 @@ def test_reservation_pod_that_an_overloaded_api_server_rejects_is_created_soon()
     cluster.create(sharing("a"))
     cluster.refuses_creation = Refused(503, "overloaded")
     result = run_cycle(cluster, NOW + 2)
-    assert [one.endswith("on node n1: overloaded") for one in result.refused] == [True]
+    assert result.refused == []
+    assert [(one.cause, one.why.endswith("is not created yet: overloaded")) for one in result.unreserved] == [
+        ("unavailable", True)
+    ]
     assert result.next_attempt_s <= 1
     cluster.refuses_creation = None
     run_cycle(cluster, NOW + 3)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.kube.gpu_reservation import ReservationSettings
+from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.leader_election import LeaderElection, LeaseTiming
 from apportion_runtime.kube.scheduler_process import Options
 
@@ -160,3 +161,25 @@ def _groups(server: ApiServer) -> set[str]:
         for key, group in one["metadata"]["labels"].items()
         if key.startswith(GROUP)
     }
+
+
+def test_failed_reservation_is_logged_and_counted_as_such_and_not_as_a_rejected_write() -> None:
+    server, counters, log = ApiServer(), Counters(), list[str]()
+    server.add(node("n1", 4), TRAIN, queue("team", None, 8), sharing("a"))
+
+    def reject(sent: Sent) -> Rejection | None:
+        is_reservation = sent.method == "POST" and sent.path == f"/api/v1/namespaces/{RESERVED}/pods"
+        return Rejection(403, "exceeded quota") if is_reservation and not sent.is_dry_run else None
+
+    server.answer = reject
+
+    def counted(name: str, **labels: str) -> float:
+        return counters.metrics.registry.get_sample_value(f"apportion_scheduler_{name}_total", labels) or 0
+
+    with running(server) as connection, scheduling(connection, OPTIONS, log.append, counters=counters):
+        until(lambda: counted("gpu_reservations_failed", cause="rejected") == 1, log)
+        until(lambda: any("GPU reservation failed" in line for line in log), log)
+    assert counted("writes_rejected") == 0
+    (warning,) = [line for line in log if line.startswith("warning: ")]
+    assert warning.startswith("warning: GPU reservation failed: team/")
+    assert warning.endswith("cannot be created: exceeded quota")

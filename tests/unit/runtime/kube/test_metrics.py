@@ -15,6 +15,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from apportion_runtime.kube import metrics as metrics_module
+from apportion_runtime.kube.gpu_reservation import CAUSES
 from apportion_runtime.kube.metrics import EVICTING_ACTIONS, PENDING_KINDS, PREFIX, ClusterState, Metrics, QueueGpus
 
 from .memory_cluster import Memory, run_cycle
@@ -65,7 +66,9 @@ def test_documented_metrics_are_the_exported_ones() -> None:
     assert documented == {name: each for name, each in EXPORTED.items() if name.startswith(PREFIX)}
 
 
-@pytest.mark.parametrize(("label", "values"), [("action", EVICTING_ACTIONS), ("reason", PENDING_KINDS)])
+@pytest.mark.parametrize(
+    ("label", "values"), [("action", EVICTING_ACTIONS), ("reason", PENDING_KINDS), ("cause", CAUSES)]
+)
 def test_documented_label_values_are_the_exported_ones(label: str, values: tuple[str, ...]) -> None:
     (row,) = re.findall(rf"^\| `{label}` \| (.*) \|$", PAGE, re.MULTILINE)
     assert sorted(re.findall(r"`([\w-]+)`", row)) == sorted(values)
