@@ -179,6 +179,7 @@ def answer_fit(
         scope,
         compiler.compile,
         "" if snapshot is None else snapshot.info.name,
+        located.manifest,
     )
     answer = _decided(question, observed, workload)
     for output in outputs or (Output("text"),):

@@ -50,7 +50,11 @@ def fit_document(fit: Fit) -> dict[str, Any]:
             "value": fit.size.largest,
             "milliGpus": fit.size.gpus,
             "verifiedSmaller": fit.size.n_verified,
+            "least": fit.size.least,
+            "leastBecause": fit.size.because or None,
+            "reason": fit.size.reason or None,
         },
+        "free": list(fit.free),
         "start": None
         if fit.start is None
         else {"time": _time(fit.start.at), "after": [_ending(each) for each in fit.start.after]},

@@ -5,7 +5,7 @@ Read `probe.py` next: all results are decisions of the simulated engine on the o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from apportion_api.counted_nouns import agreeing, counted
@@ -18,7 +18,9 @@ from apportion_compiler.workload_shapes import mapping, pod_sets
 from apportion_policy.policy import Policy
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 from apportion_review.fit.clusters import Compile, ObservedCluster
+from apportion_review.fit.free_capacity import free_in_pools, free_in_queues
 from apportion_review.fit.largest_size import largest
+from apportion_review.fit.minimum_size import minimum_of
 from apportion_review.fit.pod_requests import (
     gpus_of_workload,
     largest_request,
@@ -58,6 +60,7 @@ class Question:
         scope: The scope of the cluster.
         compile: Compiles the cluster under another policy.
         snapshot: Name of the snapshot; empty without one.
+        written: The workload as its author wrote it, whose minimums hold; None if it is submitted unchanged.
     """
 
     manifest: Manifest
@@ -68,6 +71,7 @@ class Question:
     scope: Scope
     compile: Compile
     snapshot: str = ""
+    written: Manifest | None = None
 
 
 def fit_of(question: Question, observed: ObservedCluster) -> Fit:
@@ -86,6 +90,7 @@ def fit_of(question: Question, observed: ObservedCluster) -> Fit:
         return answer
     used = used_by_queue(probe.cluster, question.graph, queue_ids(observed.compiled.program, observed.compiled.objects))
     size = _size(question, probe)
+    free = tuple(_free(question, probe, used)) if size is None or not size.largest else ()
     raises = SearchLimit(MAX_EVICTIONS)
     changes = (
         *_smaller(question, probe, size),
@@ -106,7 +111,7 @@ def fit_of(question: Question, observed: ObservedCluster) -> Fit:
         start = Start(observed.now + decision.after_s)
     if probe.is_incomplete or raises.is_exceeded:
         answer = replace(answer, notes=(*answer.notes, _INCOMPLETE), is_incomplete=True)
-    return replace(answer, size=size, changes=changes, start=start)
+    return replace(answer, size=size, free=free, changes=changes, start=start)
 
 
 def _answer(question: Question, observed: ObservedCluster) -> Fit:
@@ -171,9 +176,22 @@ def _size(question: Question, probe: Probe) -> Size | None:
     def fits(count: int) -> bool:
         return probe.starts_now(scaled(question.manifest, dimension, count))
 
-    found = largest(dimension.value, fits)
-    gpus = gpus_of_workload(scaled(question.manifest, dimension, found.value)) if found.value else 0
-    return Size(dimension.field, dimension.value, found.value, found.n_verified, gpus)
+    # A minimum that `bind` adds is the size itself; one of the author stays.
+    least = minimum_of(question.manifest if question.written is None else question.written, dimension)
+    found = largest(dimension.value, fits, least.value)
+    size = Size(dimension.field, dimension.value, found.value, found.n_verified, 0, least.value, least.because)
+    if found.value:
+        return replace(size, gpus=gpus_of_workload(scaled(question.manifest, dimension, found.value)))
+    if least.value == dimension.value:
+        return size
+    decision = probe.decide(scaled(question.manifest, dimension, least.value))
+    return replace(size, reason=decision.reason or str(decision.outcome.value))
+
+
+def _free(question: Question, probe: Probe, used: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    if gpus_of_workload(question.manifest):
+        yield from free_in_pools(probe.cluster)
+        yield from free_in_queues(question.queue, question.graph, question.scope, used)
 
 
 def _smaller(question: Question, probe: Probe, size: Size | None) -> Iterator[Change]:

@@ -18,12 +18,15 @@ class Largest:
     n_verified: int
 
 
-def largest(most: int, fits: Callable[[int], bool]) -> Largest:
-    """Return the largest value up to `most` such that it and all verified smaller values fit.
+def largest(most: int, fits: Callable[[int], bool], least: int = 1) -> Largest:
+    """Return the largest value from `least` up to `most` such that it and all verified smaller values fit.
 
     Up to 32 values are decided in order. Otherwise the search bisects, and then verifies an even sample of the
     smaller values; one that does not fit lowers the result below it.
     """
+    if least > 1:
+        shifted = largest(most - least + 1, lambda value: fits(value + least - 1))
+        return Largest(shifted.value + least - 1, shifted.n_verified) if shifted.value else shifted
     known: dict[int, bool] = {}
 
     def decided(value: int) -> bool:

@@ -88,6 +88,10 @@ class Size:
         largest: The largest value with which the workload starts now without evictions; 0 if there is none.
         n_verified: Number of verified smaller values, all of which start now.
         gpus: GPUs of the largest, in thousandths.
+        least: The smallest value that the minimums in the manifest allow; smaller ones are not tried.
+        because: The minimum that requires it, such as `spec.minAvailable 4`; empty if `least` is 1.
+        reason: Why the workload does not start with the smallest value, in the engine's words; empty if it does, or if it
+            equals the value in the manifest.
     """
 
     dimension: str
@@ -95,6 +99,9 @@ class Size:
     largest: int
     n_verified: int
     gpus: int
+    least: int = 1
+    because: str = ""
+    reason: str = ""
 
 
 class ChangeKind(str, Enum):
@@ -188,6 +195,8 @@ class Fit:
         size: The largest size that starts now; None if the workload has no number to scale, or the engine is not
             simulated.
         changes: Changes that let it start, the smallest of each kind.
+        free: The free GPUs of each node pool and of the limits of its queues, as clauses; empty if it, or a smaller size,
+            starts now, or if it requests no GPUs.
         start: When it starts; None if it starts now.
         notes: Assumptions and unknowns, one sentence each.
         is_incomplete: Whether a victim search stopped at its limit, as a note explains.
@@ -203,6 +212,7 @@ class Fit:
     n_running: int = 0
     n_waiting: int = 0
     size: Size | None = None
+    free: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     start: Start | None = None
     notes: tuple[str, ...] = field(default=())

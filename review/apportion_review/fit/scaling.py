@@ -19,7 +19,7 @@ from apportion_review.fit.task_groups import change_task_groups, with_fewer_memb
 Path = tuple[str | int, ...]
 _REPLICAS = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "LeaderWorkerSet"))
 _RAY = {"RayCluster": ("spec",), "RayJob": ("spec", "rayClusterSpec"), "RayService": ("spec", "rayClusterConfig")}
-_MIN_MEMBER = (
+MIN_MEMBER_KEYS = (
     volcano.MIN_MEMBER_ANNOTATION,
     kai.MIN_MEMBER_ANNOTATION,
     ack.GANG_MIN_LABEL,
@@ -45,11 +45,11 @@ class Dimension:
 
 def dimension_of(workload: Manifest) -> Dimension | None:
     """Return the scaled field of a workload: the number of the pods with the largest requests; None without one."""
-    candidates = [path for path in _paths(workload) if (_value(workload, path) or 0) > 0]
+    candidates = [path for path in _paths(workload) if (value_at(workload, path) or 0) > 0]
     best = max(candidates, key=lambda path: _weight(workload, path), default=None)
     if best is None:
         return None
-    return Dimension(_text(best), best, _value(workload, best) or 0)
+    return Dimension(_text(best), best, value_at(workload, best) or 0)
 
 
 def scaled(workload: Manifest, dimension: Dimension, count: int) -> Manifest:
@@ -58,18 +58,18 @@ def scaled(workload: Manifest, dimension: Dimension, count: int) -> Manifest:
     _set(made, dimension.path, count)
     owner = dimension.path[:-1]
     if workload.get("kind") == "Job" and dimension.path[-1] == "parallelism":
-        completions = _value(workload, (*owner, "completions"))
+        completions = value_at(workload, (*owner, "completions"))
         if completions is not None and completions <= dimension.value:
             _set(made, (*owner, "completions"), min(completions, count))
-    fewest = _value(workload, (*owner, "minReplicas"))
+    fewest = value_at(workload, (*owner, "minReplicas"))
     if fewest is not None and fewest > count:
         _set(made, (*owner, "minReplicas"), count)
     total = sum(each.count for each in pod_sets(made))
-    least = _value(workload, ("spec", "minAvailable"))
+    least = value_at(workload, ("spec", "minAvailable"))
     if least is not None and least > total:
         _set(made, ("spec", "minAvailable"), total)
-    for marks in _marks(made):
-        for key in _MIN_MEMBER:
+    for marks in marks_of(made):
+        for key in MIN_MEMBER_KEYS:
             written = str(marks.get(key, ""))
             if written.isdecimal() and int(written) > total:
                 marks[key] = str(total)
@@ -81,7 +81,7 @@ def scaled(workload: Manifest, dimension: Dimension, count: int) -> Manifest:
     return made
 
 
-def _marks(made: Mapping[str, object]) -> Iterator[dict[str, object]]:
+def marks_of(made: Mapping[str, object]) -> Iterator[dict[str, object]]:
     """Yield the labels and annotations of a workload, of the Jobs of a JobSet, and of the pods."""
     jobs = [mapping(mapping(each).get("template")) for each in _list(made, ("spec", "replicatedJobs"))]
     nodes: list[Mapping[str, object]] = [made, *jobs, *(each.template for each in pod_sets(made))]
@@ -121,8 +121,8 @@ def _weight(workload: Manifest, path: Path) -> tuple[int, int, int]:
 
     An increment of a number with a value of 1 ranks lower than one of a number that is already scaled.
     """
-    value = _value(workload, path) or 0
-    larger = pod_sets(cast("Manifest", _with(workload, path, value + 1)))
+    value = value_at(workload, path) or 0
+    larger = pod_sets(cast("Manifest", with_value(workload, path, value + 1)))
     before = pod_sets(workload)
     added = _gpus(larger) - _gpus(before)
     return (int(added > 0), int(value > 1), added)
@@ -132,13 +132,15 @@ def _gpus(sets: Sequence[PodSet]) -> int:
     return sum(each.count * gpus_of_pod(each.template) for each in sets)
 
 
-def _with(workload: Manifest, path: Path, value: int) -> object:
+def with_value(workload: Manifest, path: Path, value: int) -> object:
+    """Return a workload with another number at a path."""
     made = cast("dict[str, object]", _copied(workload))
     _set(made, path, value)
     return made
 
 
-def _value(workload: Manifest, path: Path) -> int | None:
+def value_at(workload: Manifest, path: Path) -> int | None:
+    """Return the number at a path; None if there is none."""
     at: object = workload
     for step in path[:-1]:
         at = _below(at, step)

@@ -26,7 +26,9 @@ def fit_text(fit: Fit) -> str:
     """Return the result as text, with the decision in its first lines."""
     paragraphs = [list(_head(fit)), list(_decision(fit))]
     if fit.size is not None:
-        paragraphs.append([_size(fit.size)])
+        paragraphs.append(list(_size(fit.size, fit.decision.reason)))
+    if fit.free:
+        paragraphs.append(["Free now:", *(f"  {clause}" for clause in fit.free)])
     if fit.start is not None:
         paragraphs.append(list(_start(fit.start)))
     if fit.changes:
@@ -103,11 +105,18 @@ def _victims(decision: Decision) -> Iterator[str]:
     yield from (f"    {message}" for message in messages[:_MOST_NAMED])
 
 
-def _size(size: Size) -> str:
-    if not size.largest:
-        return f"Largest size that can start now: none, not even with {size.dimension} set to 1."
-    gpus = f" ({_gpus(size.gpus)})" if size.gpus else ""
-    return f"Largest size that can start now: {size.dimension} {size.largest} of {size.asked}{gpus}"
+def _size(size: Size, reason: str) -> Iterator[str]:
+    if size.largest:
+        gpus = f" ({_gpus(size.gpus)})" if size.gpus else ""
+        yield f"Largest size that can start now: {size.dimension} {size.largest} of {size.asked}{gpus}"
+        return
+    if size.least == size.asked:
+        yield f"Largest size that can start now: none; {size.because} does not permit a smaller {size.dimension} than {size.asked}."
+    else:
+        because = f", the least that {size.because} permits" if size.because else ""
+        yield f"Largest size that can start now: none, not even with {size.dimension} set to {size.least}{because}."
+    if size.reason not in ("", reason):
+        yield f"  With {size.dimension} {size.least}: {size.reason}"
 
 
 def _start(start: Start) -> Iterator[str]:

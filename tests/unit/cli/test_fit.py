@@ -142,6 +142,17 @@ def test_evictions_have_their_own_exit_code(run: Run, write: Callable[..., None]
     assert node["kind"] == "Node"
 
 
+def test_minimum_in_the_file_is_kept_although_a_queue_is_assigned(run: Run, write: Callable[..., None]) -> None:
+    gang = job("train", "vision", 4, 4, metadata={"annotations": {"kai.scheduler/batch-min-member": "3"}})
+    write("kai", RUNNING, gang)
+    document = json.loads(fit(run, "--json").out)
+    assert document["largest"]["value"] == 0
+    assert document["largest"]["leastBecause"] == "kai.scheduler/batch-min-member 3"
+    assert "GPUs" in document["largest"]["reason"]
+    assert document["free"][0] == "pool h100: 8 of 32 GPUs, at most 8 on one node"
+    assert "size" not in {change["kind"] for change in document["changes"]}
+
+
 def test_idle_cluster_is_assumed_without_a_snapshot(run: Run, write: Callable[..., None]) -> None:
     write("kueue", [], job("train", "vision", 1, 8))
     result = run("fit", "policy.py", "-f", "job.yaml", "--as-of", "2026-11-24")

@@ -154,12 +154,20 @@ def _volcano_groups(cluster: SimulatedCluster, found: Sequence[Made]) -> Iterato
         }
 
 
-def fit(policy: Policy, workload: Made, held: Sequence[Made] | None = None, *, seconds: float = 60.0) -> Fit:
-    """The answer for a workload that is in its queue already."""
+def fit(
+    policy: Policy,
+    workload: Made,
+    held: Sequence[Made] | None = None,
+    *,
+    seconds: float = 60.0,
+    written: Made | None = None,
+) -> Fit:
+    """The answer for a workload that is in its queue already, and that its author wrote without a minimum or as given."""
     compiler, graph = compiler_of(policy)
     cluster = compiled(policy)
     observed = ObservedCluster(cluster, model_of(cluster.program.engine), held, (), START + seconds)
     queue = str(workload["metadata"]["namespace"])
     scope = compiler.scope
-    question = Question(workload, queue, True, policy, graph, scope, compiler.compile, "cluster.json" if held else "")
+    name = "cluster.json" if held else ""
+    question = Question(workload, queue, True, policy, graph, scope, compiler.compile, name, written or {})
     return fit_of(question, observed)
