@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import click
+
 from apportion_cli.cluster_inputs import ClusterInputs, nearest, read_cluster
 from apportion_cli.console import current
 from apportion_cli.cycle_report import job_text, queue_text, reported_text
@@ -68,7 +70,7 @@ def explain_inputs(
         return code or ExitCode.FINDINGS
     _check_objects(kind, inputs.snapshot, inputs.name)
     session = cycle(inputs.snapshot, inputs.settings)
-    document, text = _job(session, name) if kind == "job" else _queue(session, name)
+    document, text = _job(session, name) if kind == "job" else _queue(session, name, inputs)
     if reported is not None:
         document["reported"] = [{"message": message, "pods": list(pods)} for message, pods in reported.items()]
         text = reported_text(reported) + text
@@ -104,11 +106,18 @@ def _job(session: Session, name: str) -> tuple[dict[str, object], str]:
     return document, job_text(document, explained.lines, evicted)
 
 
-def _queue(session: Session, name: str) -> tuple[dict[str, object], str]:
+def _queue(session: Session, name: str, inputs: ClusterInputs) -> tuple[dict[str, object], str]:
     from apportion_runtime.core.explain.fair_share import fair_share
+    from apportion_runtime.core.explain.pending import unusable_queue
     from apportion_runtime.snapshots.decisions import queue_document
 
     if name not in session.shares.queues:
+        if any(queue.name == name for queue in session.snapshot.queues):
+            why = unusable_queue(session, name)
+            raise click.UsageError(f"{why.text}; {why.cure}" if why is not None else f"queue {name} is ignored")
+        wrong = (found.diagnostic for found in inputs.report.findings if found.diagnostic.address == f"queue {name}")
+        if (unreadable := next(wrong, None)) is not None:
+            raise click.UsageError(f"queue {name} is ignored: {unreadable.message}")
         raise nearest("queue", name, sorted(session.shares.queues))
     share = fair_share(session, name)
     document = queue_document(session, share)

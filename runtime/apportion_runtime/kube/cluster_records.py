@@ -29,14 +29,15 @@ from apportion_runtime.snapshots.kubernetes.objects import Object, objects_by_ki
 from apportion_runtime.snapshots.kubernetes.pod_groups import PodGroupReader, read_topologies
 from apportion_runtime.snapshots.kubernetes.pods import PodReader
 from apportion_runtime.snapshots.kubernetes.queues import read_queues
-from apportion_runtime.snapshots.kubernetes.reader import rooted
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms
 from apportion_runtime.snapshots.kubernetes.volume_sources import ExistingVolumes
+from apportion_runtime.snapshots.queue_parents import parent_faults, rooted, unreadable_queues
+from apportion_runtime.snapshots.record_locations import NOWHERE
 
 NODE = "Node"
 _FOLLOWED = frozenset((POD, POD_GROUP, NODE))
 """Kinds whose changes are followed one by one."""
-_NOWHERE = ObjectLocation(0, 0)
+_PLACE = ObjectLocation(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,17 @@ class ClusterRecords:
         self._terminating: dict[Key, None] = {}
         self._group_names: Counter[str] = Counter()
         self._faults: list[Fault] = []
+        self.cluster_faults: tuple[Fault, ...] = ()
+        """The faults of objects other than nodes, pod groups and pods; the same tuple until everything is read again."""
+        self.queue_faults: Mapping[str, Sequence[Fault]] = {}
+        """Those of each queue."""
 
     def reset(self) -> None:
         """Discard all records: a cycle was interrupted."""
         self._readers = None
 
     def open(self, *, now: float, shard: str | None) -> tuple[Session, tuple[Fault, ...]]:
-        """Return a session on the objects that the cycle reads, and the faults of those that changed.
+        """Return a session on the objects that the cycle reads, and the faults of the pods, groups and nodes that changed.
 
         The session of the previous cycle must not be used any more.
 
@@ -143,11 +148,14 @@ class ClusterRecords:
         return self.objects.read.of(kind)
 
     def _rebuilt(self, now: float, shard: str | None) -> _Readers:
-        faults, found = self._faults, self._of(POD)
-        known = self._read(one for one in self.objects.read.objects() if one["kind"] != POD)
-        engine = configured(known, shard, faults)
-        nodes = {node.name: node for node in read_nodes(known, {}, engine, faults)}
-        queues = read_queues(known["Queue"], engine, now, faults)
+        faults, found, of_cluster = self._faults, self._of(POD), list[Fault]()
+        stored = [one for one in self.objects.read.objects() if one["kind"] != POD]
+        known = _read((one for one in stored if one["kind"] not in _FOLLOWED), of_cluster)
+        followed = self._read(one for one in stored if one["kind"] in _FOLLOWED)
+        engine = configured(known, shard, of_cluster)
+        nodes = {node.name: node for node in read_nodes({**known, NODE: followed[NODE]}, {}, engine, faults)}
+        queues = read_queues(known["Queue"], engine, now, of_cluster)
+        self._keep_faults((*of_cluster, *parent_faults(queues, NOWHERE, unreadable_queues(of_cluster))))
         topologies, aliases = read_topologies(known["Topology"])
         groups = PodGroupReader(known["PriorityClass"], rooted(queues), aliases, engine, faults)
         names: set[str] = set()
@@ -170,13 +178,24 @@ class ClusterRecords:
         readers = _Readers(engine, groups, pods, nodes, names, cache, has_equal_names=self._has_equal_names())
         self._pods, self._members, self._terminating = {}, {}, {}
         self._note_terminating(found)
-        for group in groups.read(known[POD_GROUP]):
+        for group in groups.read(followed[POD_GROUP]):
             names.add(group.name)
             readers.cache.put_group(group)
         for key, pod in found.items():
             self._note_member(key, pod)
         self._put_pods(readers, found)
         return readers
+
+    def _keep_faults(self, faults: tuple[Fault, ...]) -> None:
+        # A list that is read again without a change of its faults keeps its identity.
+        if faults != self.cluster_faults:
+            self.cluster_faults = faults
+        of_queues: dict[str, list[Fault]] = {}
+        for fault in faults:
+            kind, _, name = fault.address.partition(" ")
+            if kind == "queue":
+                of_queues.setdefault(name, []).append(fault)
+        self.queue_faults = of_queues
 
     def _update(self, readers: _Readers, changes: Sequence[Change], now: float) -> None:
         readers.pods.now = now
@@ -266,7 +285,11 @@ class ClusterRecords:
                 del self._members[name]
 
     def _read(self, manifests: Iterable[Manifest]) -> Mapping[str, Sequence[Object]]:
-        return objects_by_kind([LocatedObject(dict(one), _NOWHERE) for one in manifests], self._faults)
+        return _read(manifests, self._faults)
+
+
+def _read(manifests: Iterable[Manifest], faults: list[Fault]) -> Mapping[str, Sequence[Object]]:
+    return objects_by_kind([LocatedObject(dict(one), _PLACE) for one in manifests], faults)
 
 
 def _group_name(pod: Manifest) -> str | None:

@@ -26,7 +26,8 @@ class CycleResult:
         refused: Writes that the API server rejected, each with the object and the message.
         unreserved: GPUs that could not be reserved for pods that share them.
         decisions: One line for each decision, for the log, with its fields.
-        faults: Objects that were read only in part.
+        faults: Objects that changed and were read only in part.
+        cluster_faults: All faults of cluster-wide objects, such as queues; the same tuple until such an object changes.
         latencies_s: The time from creation to binding of each bound pod, in seconds.
         actions: The action of each eviction.
         pending: The number of pending pods by kind of reason.
@@ -47,6 +48,7 @@ class CycleResult:
     unreserved: list[ReservationFailure] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     faults: tuple[Fault, ...] = ()
+    cluster_faults: tuple[Fault, ...] = ()
     latencies_s: list[float] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)
     pending: Counter[str] = field(default_factory=Counter)

@@ -28,6 +28,7 @@ from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
 from apportion_runtime.kube.errors import NotLeader
 from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.metrics import EXCLUDED, pending_kind, queue_gpus
+from apportion_runtime.kube.pending_messages import pending_message
 from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.pod_grouping import GroupedPods, GroupingScope, Ungrouped, group_pods
 from apportion_runtime.kube.reservation_cleanup import SharingScope, clean_reservations, evict_unreserved
@@ -123,6 +124,7 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     ungrouped = group_pods(scheduling.cluster, scheduling.pool, scope, scheduling.grouped, result)
     _show_pods(scheduling, ungrouped, result, engine=engine)
     session, result.faults = scheduling.records.open(now=now, shard=scheduling.shard)
+    result.cluster_faults = scheduling.records.cluster_faults
     protected = scheduling.rejections.victims.delays.active()
     session.protect(protected)
     run_actions(session)
@@ -222,10 +224,8 @@ def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None
         job = session.jobs[pending.job]
         misplaced = pods_of_undefined_sub_groups(session, job)
         result.pending[pending_kind(pending)] += pending.n_pending + sum(pod.node is None for pod in misplaced)
-        why = pending.noted or "; ".join(reason.text for reason in pending.reasons)
         key = group_of(job)
-        if refusals and (refusal := refusals.get("/".join(key))) is not None:
-            why = f"{why}\n{refusal}" if why else refusal
+        why = pending_message(pending, scheduling.records.queue_faults, refusals.get("/".join(key)))
         group = scheduling.cluster.get(POD_GROUP, *key)
         if why and group is not None:
             _report(scheduling, group, why, is_warning=False)

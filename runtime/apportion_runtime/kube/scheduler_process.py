@@ -35,6 +35,7 @@ from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, POD_GROUP, WATCHED
 from apportion_runtime.kube.scheduler import Scheduling, run_cycle
 from apportion_runtime.kube.write_pool import WritePool
+from apportion_runtime.snapshots.faults import Fault
 
 _LISTED_S = 60.0
 _NOT_STARTED = "the initial list of cluster objects was not complete"
@@ -233,6 +234,7 @@ class _Loop:
     waits_for: str | None = None
     n_cycles: int = 0
     last_cycle: str = "no cycle has run"
+    cluster_faults: tuple[Fault, ...] = ()
 
     def run(self) -> None:
         while not self.ended.is_set():
@@ -308,6 +310,20 @@ class _Loop:
             self.log.warning(f"GPU reservation failed: {failure.why}")
         for fault in result.faults:
             self.log.warning(f"{fault.address}: {fault.message}")
+        self._report_cluster_faults(result.cluster_faults)
+
+    def _report_cluster_faults(self, faults: tuple[Fault, ...]) -> None:
+        """Report each fault of cluster-wide objects once when it appears, and once when it is gone."""
+        former, self.cluster_faults = self.cluster_faults, faults
+        if faults is former:
+            return
+        known, current = dict.fromkeys(map(_told, former)), dict.fromkeys(map(_told, faults))
+        for line in current:
+            if line not in known:
+                self.log.warning(line)
+        for line in known:
+            if line not in current:
+                self.log.recovery(f"resolved: {line}", (line,))
 
     def _reload(self) -> None:
         """Apply the settings of the configuration file that may change while the process runs."""
@@ -348,3 +364,7 @@ class _Loop:
         fault = None if self.election is None else self.election.fault
         if fault is not None:
             self.log.warning(f"cannot acquire or renew the lease: {fault}")
+
+
+def _told(fault: Fault) -> str:
+    return f"{fault.address}: {fault.message}; {fault.hint}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 Path = tuple[str | int, ...]
 """Keys and indices from an object to a value in it."""
@@ -73,3 +74,12 @@ KINDS = (
 def has_errors(faults: Sequence[Fault]) -> bool:
     """Return whether any fault prevents a cycle."""
     return any(fault.kind in ERRORS for fault in faults)
+
+
+def instead(wrong: str, known: Iterable[str]) -> str:
+    """Return a hint with the closest existing name, or with some of the existing names."""
+    names = sorted(known)
+    near = get_close_matches(wrong, names, n=1)
+    if near:
+        return f"did you mean `{near[0]}`?"
+    return f"use an existing name: {', '.join(names[:5])}" if names else "include the referenced objects"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Collection, Iterable, Iterator
 
-from apportion_runtime.core.snapshot import DeviceKey, Node, Pod, PodGroup, Queue, Snapshot, SubGroup
+from apportion_runtime.core.snapshot import DeviceKey, Node, Pod, PodGroup, Snapshot, SubGroup
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES
 from apportion_runtime.snapshots.faults import (
-    CYCLE,
     DUPLICATE,
     IGNORED_VALUE,
     NEGATIVE,
@@ -23,41 +20,32 @@ from apportion_runtime.snapshots.faults import (
     UNKNOWN_QUEUE,
     UNKNOWN_SUB_GROUP,
     Fault,
-    ObjectLocation,
-    Path,
+    instead,
 )
 from apportion_runtime.snapshots.kubernetes.nodes import LEAST_DEVICE_MEMORY
+from apportion_runtime.snapshots.queue_parents import parent_faults, rooted
+from apportion_runtime.snapshots.record_locations import RecordLocations
 
 _PARTS = 100
 _GIGABYTE = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class RecordLocations:
-    """The locations of records: the object of each, and the path to each value that findings name."""
-
-    of: Callable[[str, str], ObjectLocation | None]
-    paths: Mapping[str, Path]
-
-    def at(self, kind: str, id_: str, aspect: str = "") -> ObjectLocation | None:
-        """Return the location of a record, or of a value in it."""
-        place = self.of(kind, id_)
-        return None if place is None else place.at(*self.paths.get(aspect, ()))
-
-
-def check_snapshot(snapshot: Snapshot, places: RecordLocations, elsewhere: Collection[str] = ()) -> list[Fault]:
+def check_snapshot(
+    snapshot: Snapshot, places: RecordLocations, elsewhere: Collection[str] = (), unreadable: Collection[str] = ()
+) -> list[Fault]:
     """Return the faults.
 
     Args:
         snapshot: The snapshot.
         places: The locations of its records.
         elsewhere: Existing nodes that belong to another scheduler's part of the cluster.
+        unreadable: Queues that exist, but cannot be read.
     """
     return [
         *_duplicates(snapshot, places),
         *_amounts(snapshot, places),
-        *_queues(snapshot.queues, places),
-        *_groups(snapshot, places),
+        *parent_faults(snapshot.queues, places, unreadable),
+        *_groups(snapshot, places, unreadable),
         *_pods(snapshot, places, elsewhere),
         *_room(snapshot, places),
         *_held_twice(snapshot, places),
@@ -106,45 +94,25 @@ def _amounts(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
             yield Fault(NEGATIVE, _pod(pod), message, hint, places.at("Pod", pod.uid, "gpu"))
 
 
-def _queues(queues: Iterable[Queue], places: RecordLocations) -> Iterator[Fault]:
-    parents = {queue.name: queue.parent for queue in queues}
-    in_cycles: set[str] = set()
-    for name, parent in parents.items():
-        if parent is not None and parent not in parents:
-            message = f"parent queue `{parent}` does not exist; the engine ignores the queue and its descendants"
-            yield Fault(
-                UNKNOWN_QUEUE, f"queue {name}", message, _instead(parent, parents), places.at("Queue", name, "parent")
-            )
-        cycle = _cycle(name, parents)
-        if cycle and name not in in_cycles:
-            in_cycles.update(cycle)
-            message = f"the parents of queue `{name}` form a cycle: {' → '.join((*cycle, cycle[0]))}"
-            hint = "remove the parent of one of these queues"
-            yield Fault(CYCLE, f"queue {name}", message, hint, places.at("Queue", name, "parent"))
-
-
-def _cycle(name: str, parents: Mapping[str, str | None]) -> list[str]:
-    path = [name]
-    at = parents[name]
-    while at is not None and at in parents:
-        if at == name:
-            return path
-        if at in path:
-            return []
-        path.append(at)
-        at = parents[at]
-    return []
-
-
-def _groups(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
-    names = {queue.name for queue in snapshot.queues}
+def _groups(snapshot: Snapshot, places: RecordLocations, unreadable: Collection[str]) -> Iterator[Fault]:
+    parents = {queue.name: queue.parent for queue in snapshot.queues}
+    usable = rooted(snapshot.queues)
     inner = {queue.parent for queue in snapshot.queues if queue.parent is not None}
     for group in snapshot.pod_groups:
         address, place = f"pod group {group.namespace}/{group.name}", places.at("PodGroup", group.uid, "queue")
-        if group.queue not in names:
+        if group.queue in unreadable:
+            message = f"queue `{group.queue}` cannot be read; the pod group stays pending"
+            yield Fault(UNKNOWN_QUEUE, address, message, f"correct queue `{group.queue}`", place)
+        elif group.queue not in parents:
             problem = f"queue `{group.queue}` does not exist" if group.queue else "the pod group has no queue"
             message = f"{problem}; the pod group stays pending"
-            yield Fault(UNKNOWN_QUEUE, address, message, _instead(group.queue, names - inner), place)
+            yield Fault(UNKNOWN_QUEUE, address, message, instead(group.queue, usable - inner), place)
+        elif group.queue not in usable:
+            message = (
+                f"the parents of queue `{group.queue}` do not lead to a top-level queue; the pod group stays pending"
+            )
+            hint = f"correct the parents of queue `{group.queue}`, or use another queue"
+            yield Fault(UNKNOWN_QUEUE, address, message, hint, place)
         elif group.queue in inner:
             message = f"queue `{group.queue}` has child queues; the engine schedules only jobs of leaf queues"
             below = sorted(queue.name for queue in snapshot.queues if queue.parent == group.queue)
@@ -160,14 +128,14 @@ def _pods(snapshot: Snapshot, places: RecordLocations, elsewhere: Collection[str
         if not is_known and pod.status & ACTIVE_USED_STATUSES:
             message = f"node `{pod.node}` does not exist; the pod is not counted on any node"
             place = places.at("Pod", pod.uid, "node")
-            yield Fault(UNKNOWN_NODE, _pod(pod), message, _instead(pod.node or "", nodes), place)
+            yield Fault(UNKNOWN_NODE, _pod(pod), message, instead(pod.node or "", nodes), place)
         if pod.group is None:
             continue
         group = groups.get(pod.group)
         if group is None:
             message = f"pod group `{pod.group}` does not exist; the pod is not scheduled"
             place = places.at("Pod", pod.uid, "group")
-            yield Fault(UNKNOWN_GROUP, _pod(pod), message, _instead(pod.group, groups), place)
+            yield Fault(UNKNOWN_GROUP, _pod(pod), message, instead(pod.group, groups), place)
         elif (pod.sub_group or "default") not in parts[pod.group]:
             yield _of_no_part(pod, group, parts[pod.group], places)
 
@@ -179,7 +147,7 @@ def _of_no_part(pod: Pod, group: PodGroup, parts: Collection[str], places: Recor
         if pod.sub_group
         else f"the pod does not belong to a sub-group of {whose}; the pod stays pending"
     )
-    hint = _instead(pod.sub_group, parts)
+    hint = instead(pod.sub_group, parts)
     return Fault(UNKNOWN_SUB_GROUP, _pod(pod), message, hint, places.at("Pod", pod.uid, "sub_group"))
 
 
@@ -265,11 +233,3 @@ def _held_twice(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
 
 def _pod(pod: Pod) -> str:
     return f"pod {pod.namespace}/{pod.name}" if pod.namespace else f"pod {pod.name}"
-
-
-def _instead(wrong: str, known: Iterable[str]) -> str:
-    names = list(known)
-    near = get_close_matches(wrong, names, n=1)
-    if near:
-        return f"did you mean `{near[0]}`?"
-    return f"use an existing name: {', '.join(sorted(names)[:5])}" if names else "include the referenced objects"

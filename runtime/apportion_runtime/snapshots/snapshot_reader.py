@@ -15,7 +15,9 @@ from apportion_runtime.snapshots.faults import UNREADABLE, Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.objects import KINDS
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 from apportion_runtime.snapshots.queue_amounts import negative_amounts, negative_runtimes
-from apportion_runtime.snapshots.snapshot_checks import RecordLocations, check_snapshot
+from apportion_runtime.snapshots.queue_parents import unreadable_queues
+from apportion_runtime.snapshots.record_locations import RecordLocations
+from apportion_runtime.snapshots.snapshot_checks import check_snapshot
 from apportion_runtime.snapshots.source_lines import located
 
 _OF_OBJECTS: Mapping[str, Path] = {
@@ -82,7 +84,7 @@ def read_snapshot(sources: Sequence[Source], *, now: float | None = None, shard:
     if not faults and not any((cluster.snapshot.nodes, cluster.snapshot.queues, cluster.snapshot.pods)):
         faults.append(_nothing(sources))
     places = RecordLocations(cluster.place_of, _OF_OBJECTS)
-    faults += check_snapshot(cluster.snapshot, places, cluster.elsewhere)
+    faults += check_snapshot(cluster.snapshot, places, cluster.elsewhere, unreadable_queues(faults))
     return SnapshotReading(cluster.snapshot, cluster.settings, located(faults, sources))
 
 
@@ -100,7 +102,8 @@ def read_objects(objects: Iterable[Mapping[str, Any]], *, now: float, shard: str
     faults: list[Fault] = []
     found = [LocatedObject(dict(one), ObjectLocation(0, number)) for number, one in enumerate(objects)]
     cluster = read_cluster(found, faults, now=now, shard=shard)
-    faults += check_snapshot(cluster.snapshot, RecordLocations(cluster.place_of, _OF_OBJECTS), cluster.elsewhere)
+    places = RecordLocations(cluster.place_of, _OF_OBJECTS)
+    faults += check_snapshot(cluster.snapshot, places, cluster.elsewhere, unreadable_queues(faults))
     return SnapshotReading(cluster.snapshot, cluster.settings, tuple(replace(fault, place=None) for fault in faults))
 
 

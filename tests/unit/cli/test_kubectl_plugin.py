@@ -243,7 +243,7 @@ def test_queue_explanation_has_fair_share(plugin: Plugin) -> None:
 
 MALFORMED: dict[str, tuple[tuple[dict[str, Any], ...], tuple[str, ...]]] = {
     "cycle": ((_queue_with("a", "b"), _queue_with("b", "a")), ("in queue a", "a → b → a")),
-    "own parent": ((_queue_with("a", "a"),), ("in queue a", "a → a")),
+    "own parent": ((_queue_with("a", "a"),), ("in queue a", "queue `a` is its own parent")),
     "missing parent": ((_queue_with("a", "gone"),), ("in queue a", "parent queue `gone` does not exist")),
     "duration": ((_queue_with("a", reclaimMinRuntime="soon"),), ("in queue a", '`reclaimMinRuntime`: "soon"')),
     "negative amount": ((_queue_with("a", resources={"gpu": {"quota": -3}}),), ("in queue a", "gpu")),
@@ -270,6 +270,22 @@ def test_malformed_queue_is_a_warning_and_the_others_are_shown_as_before(
         assert [text for text in said if "warning[AP8" not in told.err or text not in told.err] == []
         rows = [line for line in told.out.splitlines() if not line.startswith("a ")]
         assert rows == valid.out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("cycle", "queue a is ignored: its parents form a cycle (a → b → a); remove `parentQueue` from one of these"),
+        ("own parent", "queue a is ignored: it is its own parent; remove `parentQueue` from queue a"),
+        ("missing parent", "queue a is ignored: its parent gone does not exist; create queue gone"),
+        ("type", "queue a is ignored: `spec.resources.gpu.quota`: expected a finite number, found the string `four`"),
+    ],
+)
+def test_explanation_of_an_ignored_queue_says_why(server: ApiServer, plugin: Plugin, name: str, said: str) -> None:
+    server.add(*MALFORMED[name][0])
+    told = plugin("queue", "a")
+    assert told.code == 2
+    assert f"Error: {said}" in told.err
 
 
 def test_snapshot_can_be_read_again(plugin: Plugin, tmp_path: Path) -> None:

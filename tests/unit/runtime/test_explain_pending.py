@@ -46,7 +46,15 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
     "queue missing": (lambda: run(hosts(1), [queue("q")], [job("j", "other")]), ["queue other does not exist"]),
     "parent missing": (
         lambda: run(hosts(1), [queue("q", "gone")], [job("j", "q")]),
-        ["queue q is ignored: its ancestor gone does not exist or is part of a cycle"],
+        ["queue q is ignored: its parent gone does not exist"],
+    ),
+    "cycle of parents": (
+        lambda: run(hosts(1), [queue("q", "r"), queue("r", "q")], [job("j", "q")]),
+        ["queue q is ignored: its parents form a cycle (q → r → q)"],
+    ),
+    "own parent": (
+        lambda: run(hosts(1), [queue("q", "q")], [job("j", "q")]),
+        ["queue q is ignored: it is its own parent"],
     ),
     "inner queue": (
         lambda: run(hosts(1), [queue("q"), queue("below", "q")], [job("j", "q")]),

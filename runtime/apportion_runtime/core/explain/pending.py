@@ -33,6 +33,7 @@ from apportion_runtime.core.explain.pending_reasons import (
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.plugins.min_runtime import may_be_preempted, may_be_reclaimed, reclaim_minimum
 from apportion_runtime.core.plugins.reclaim_rules import can_reclaim, may_be_victim, reclaimer_of
+from apportion_runtime.core.queue_parents import broken_path
 from apportion_runtime.core.resources import Quantities, exceeds
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import RESOURCES
@@ -129,7 +130,7 @@ def _waits(job: Job) -> bool:
 
 
 def _reasons(session: Session, job: Job, running: _Running) -> Iterator[PendingReason]:
-    unusable = _queue(session, job)
+    unusable = unusable_queue(session, job.queue)
     if unusable is not None:
         yield unusable
         return
@@ -169,18 +170,18 @@ def _reasons(session: Session, job: Job, running: _Running) -> Iterator[PendingR
         yield from _fragmented(session, job)
 
 
-def _queue(session: Session, job: Job) -> UnusableQueue | None:
+def unusable_queue(session: Session, name: str) -> UnusableQueue | None:
+    """Return why a queue cannot run jobs; None if it can."""
     queues = session.shares.queues
-    if session.shares.holds_jobs_of(job.queue):
+    if session.shares.holds_jobs_of(name):
         return None
-    if job.queue in queues:
-        return UnusableQueue(job.queue, None)
+    if name in queues:
+        return UnusableQueue(name, None, children=tuple(sorted(queues[name].children)))
     parents = {queue.name: queue.parent for queue in session.snapshot.queues}
-    at, seen = job.queue, set[str]()
-    while at in parents and at not in seen:
-        seen.add(at)
-        at = parents[at] or ""
-    return UnusableQueue(job.queue, at)
+    broken = broken_path(name, parents) if name in parents else None
+    if broken is None:
+        return UnusableQueue(name, name)
+    return UnusableQueue(name, broken.missing, broken.queue, broken.cycle)
 
 
 def _undefined_sub_groups(session: Session, job: Job) -> Iterator[UndefinedSubGroup]:

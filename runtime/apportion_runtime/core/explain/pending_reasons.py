@@ -10,25 +10,63 @@ from dataclasses import dataclass
 from apportion_runtime.core.capacity import OVER_LIMIT
 from apportion_runtime.core.explain.amounts import quantity
 from apportion_runtime.core.explain.histogram import NodeHistogram
+from apportion_runtime.core.queue_parents import cycle_cure, cycle_text
 from apportion_runtime.core.reasons import duration
 from apportion_runtime.core.shares import RESOURCES
 
 
 @dataclass(frozen=True, slots=True)
 class UnusableQueue:
-    """The job's queue cannot run jobs; `missing` is the queue that does not exist, None if it has child queues."""
+    """The job's queue cannot run jobs.
+
+    Attributes:
+        queue: The queue.
+        missing: The queue that does not exist: the job's, or the parent of `broken`; None otherwise.
+        broken: The queue or the ancestor of it whose parent is wrong; None if its path to the root is complete.
+        cycle: The queues whose parents form a cycle, each before its parent; empty if there is none.
+        children: The child queues of the queue.
+    """
 
     queue: str
     missing: str | None
+    broken: str | None = None
+    cycle: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """The reason as a sentence."""
-        if self.missing is None:
-            return f"queue {self.queue} has child queues; only leaf queues run jobs"
-        if self.missing == self.queue:
+        if not self.queue:
+            return "the job does not name a queue"
+        if self.broken is None:
+            if self.missing is None:
+                return f"queue {self.queue} has child queues; only leaf queues run jobs"
             return f"queue {self.queue} does not exist"
-        return f"queue {self.queue} is ignored: its ancestor {self.missing} does not exist or is part of a cycle"
+        if self.cycle == (self.queue,):
+            return f"queue {self.queue} is ignored: it is its own parent"
+        if len(self.cycle) == 1:
+            return f"queue {self.queue} is ignored: its ancestor {self.broken} is its own parent"
+        if self.cycle:
+            whose = "its parents" if self.queue in self.cycle else f"the parents of its ancestor {self.broken}"
+            return f"queue {self.queue} is ignored: {whose} form a cycle ({cycle_text(self.cycle)})"
+        if self.broken == self.queue:
+            return f"queue {self.queue} is ignored: its parent {self.missing} does not exist"
+        return (
+            f"queue {self.queue} is ignored: {self.missing}, the parent of its ancestor {self.broken}, does not exist"
+        )
+
+    @property
+    def cure(self) -> str:
+        """What to do, as an imperative clause."""
+        if not self.queue:
+            return "set the queue of the workload"
+        if self.cycle:
+            return cycle_cure(self.cycle)
+        if self.broken is not None:
+            return f"create queue {self.missing}, or change `parentQueue` of queue {self.broken}"
+        if self.missing is not None:
+            return "create it, or use an existing queue"
+        return f"use one of its child queues: {_names(self.children)}" if self.children else "use a leaf queue"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ from apportion_runtime.snapshots.kubernetes.objects import FORMS, Object, object
 from apportion_runtime.snapshots.kubernetes.pod_groups import PodGroupReader, read_topologies
 from apportion_runtime.snapshots.kubernetes.pods import PodReader
 from apportion_runtime.snapshots.kubernetes.queues import read_queues
-from apportion_runtime.snapshots.kubernetes.reader import rooted
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms
 from apportion_runtime.snapshots.kubernetes.volume_sources import ExistingVolumes
 from apportion_runtime.snapshots.quantities import parse_time
+from apportion_runtime.snapshots.queue_parents import rooted
 
 Manifest = Mapping[str, Any]
 _NOWHERE = ObjectLocation(0, 0)

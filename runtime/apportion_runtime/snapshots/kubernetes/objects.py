@@ -278,10 +278,13 @@ def _object(data: Mapping[str, Any], place: ObjectLocation, faults: list[Fault])
     name, namespace = _identity(data)
     if wrong is not None:
         path, message = wrong
-        _refuse(faults, address(kind, namespace, name), place.at(*path), f"`{dotted(path)}`: {message}")
+        where = dotted(path)
+        about = address(kind, namespace, name)
+        faults.append(Fault(UNREADABLE, about, f"`{where}`: {message}", f"correct `{where}`", place.at(*path)))
         return None
     if not name:
-        _refuse(faults, kind, place, f"the {kind} has no `metadata.name`")
+        message = f"the {kind} has no `metadata.name`"
+        faults.append(Fault(UNREADABLE, kind, message, "set `metadata.name`", place))
         return None
     return Object(kind, "" if kind in _CLUSTER_WIDE else namespace, name, data, place, typed)
 
@@ -292,7 +295,3 @@ def _identity(data: Mapping[str, Any]) -> tuple[str, str]:
         return "", ""
     name, namespace = metadata.get("name"), metadata.get("namespace")
     return (name if isinstance(name, str) else ""), (namespace if isinstance(namespace, str) else "")
-
-
-def _refuse(faults: list[Fault], of: str, place: ObjectLocation, message: str) -> None:
-    faults.append(Fault(UNREADABLE, of, message, "use a value that the API server accepts", place))

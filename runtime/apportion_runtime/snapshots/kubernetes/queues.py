@@ -45,7 +45,7 @@ def _queue(queue: Object, faults: list[Fault]) -> Queue:
     faults += negative_amounts(queue.name, queue.place, _written(read), clamped=("memory",))
     made = Queue(
         name=queue.name,
-        parent=read.parent,
+        parent=read.parent or None,
         cpu=_resource(read.resource("cpu"), float),
         memory=_resource(read.resource("memory"), _bytes),
         gpu=_resource(read.resource("gpu"), float),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_runtime.core.snapshot import Queue, Settings, Snapshot
+from apportion_runtime.core.snapshot import Settings, Snapshot
 from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.bindings import pending_bindings
@@ -27,6 +27,7 @@ from apportion_runtime.snapshots.kubernetes.read_objects import ReadObjects
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms
 from apportion_runtime.snapshots.kubernetes.times import newest
 from apportion_runtime.snapshots.kubernetes.volume_sources import ExistingVolumes
+from apportion_runtime.snapshots.queue_parents import rooted
 
 PlaceOf = Callable[[str, str], ObjectLocation | None]
 """The location of a record's object, by kind (`Pod`, `Queue`, …) and id."""
@@ -98,21 +99,6 @@ def read_cluster(
     )
     elsewhere = frozenset(node.name for node in objects[NODE]) - names
     return Cluster(snapshot, engine.settings, _places(objects), elsewhere)
-
-
-def rooted(queues: Sequence[Queue]) -> frozenset[str]:
-    """Return the queues that descend from a root; the engine ignores all others."""
-    parents = {queue.name: queue.parent for queue in queues}
-    below: set[str] = set()
-    for name in parents:
-        path: list[str] = []
-        at: str | None = name
-        while at is not None and at in parents and at not in below and at not in path:
-            path.append(at)
-            at = parents[at]
-        if at is None or at in below:
-            below.update(path)
-    return frozenset(below)
 
 
 def _places(objects: Mapping[str, Sequence[Object]]) -> PlaceOf:

@@ -52,7 +52,7 @@ def test_objects_without_a_spec_do_not_prevent_scheduling() -> None:
         cluster.held["Pod", "team", f"{group}-0"] = _member(f"{group}-0", group)
     result = run_cycle(cluster, NOW)
     assert (result.bound, result.waiting) == (["team/a-0"], ["team/b-0"])
-    assert cluster.told["b-0"] == "QueueDoesNotExist.\nQueue '' does not exist."
+    assert cluster.told["b-0"] == "The job does not name a queue. Set the queue of the workload."
 
 
 def test_pods_of_another_scheduler_in_a_group_reduce_the_capacity_in_every_cycle() -> None:

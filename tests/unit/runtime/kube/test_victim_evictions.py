@@ -51,7 +51,7 @@ def test_pending_pod_reports_refused_evictions_while_they_apply() -> None:
     cluster.create(pod("new", "team", 1, priority="inference"))
     cluster.keeps = {f"train-{n}": BUDGET for n in range(4)}
     refusal = (
-        "\nEviction of team/train-3 was refused: Cannot evict pod as it would violate the pod's disruption budget."
+        ". Eviction of team/train-3 was refused: Cannot evict pod as it would violate the pod's disruption budget."
     )
     others = ("", " 1 other eviction was refused, too.", " 2 other evictions were refused, too.")
     for second, ending in enumerate(others, 1):
