@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable
 from http import HTTPStatus
+from threading import Event
 from typing import Any, Protocol
 
 from apportion_runtime.kube.connection import Connection
@@ -36,12 +37,26 @@ class ApiWriter:
     """Sends writes; safe for use by several threads.
 
     A delay that the server asks for holds back all of them.
+
+    Args:
+        connection: The API server.
+        fence: Decides whether a write may be sent.
+        sleep: Waits for some seconds, or until `ended`; by default, in real time.
+        ended: Set when the process must end: no write waits or is repeated any longer, since the process is killed if it
+            takes longer than its grace period.
     """
 
-    def __init__(self, connection: Connection, fence: Fence, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        fence: Fence,
+        sleep: Callable[[float], object] | None = None,
+        ended: Event | None = None,
+    ) -> None:
         self._connection = connection
         self._fence = fence
-        self._sleep = sleep
+        self._ended = Event() if ended is None else ended
+        self._sleep = self._ended.wait if sleep is None else sleep
         self._resumes_s = 0.0
 
     def write(
@@ -70,14 +85,14 @@ class ApiWriter:
                     refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR or refused.status == HTTPStatus.REQUEST_TIMEOUT
                 )
                 refused.may_have_effect = may_have_effect
-                if refused.rejection is not Rejection.TEMPORARY or attempt == _ATTEMPTS:
+                if refused.rejection is not Rejection.TEMPORARY or self._is_last(attempt):
                     raise
                 wait_s = delay_s
                 if refused.retry_after_s is not None:
                     wait_s = min(refused.retry_after_s, _LONGEST_DELAY_S)
                     self._resumes_s = max(self._resumes_s, time.monotonic() + wait_s)
             except Unreachable:
-                if attempt == _ATTEMPTS:
+                if self._is_last(attempt):
                     raise
                 may_have_effect = True
                 wait_s = delay_s
@@ -85,3 +100,6 @@ class ApiWriter:
             self._sleep(wait_s * (1 + random.random() / 2))  # noqa: S311
             delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
         raise AssertionError("unreachable")
+
+    def _is_last(self, attempt: int) -> bool:
+        return attempt == _ATTEMPTS or self._ended.is_set()

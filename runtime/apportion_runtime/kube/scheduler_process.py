@@ -149,7 +149,7 @@ def run(
         return
     counters.is_ready = True
     log.decision("initial list of cluster objects complete")
-    writer = ApiWriter(connection, SingleScheduler() if election is None else election)
+    writer = ApiWriter(connection, SingleScheduler() if election is None else election, ended=ended)
     pool = WritePool(options.n_writers, lambda failed: log.warning(f"write rejected: {failed}"))
     cycles = _cycles(options, cache, writer, pool, decisions)
     loop = _Loop(cache, pool, cycles, options, election, counters, log, ended, file=file)

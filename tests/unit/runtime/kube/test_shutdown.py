@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +16,13 @@ from threading import Event, Thread
 import pytest
 import yaml
 
-from apportion_runtime.kube.connection import Connection
+from apportion_runtime.kube.connection import N_WRITERS, Connection
 from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.leader_election import LeaderElection
 from apportion_runtime.kube.scheduler_process import Options, run
 
 from .api_server import ApiServer, Rejection, Sent, listening, running
-from .objects import TRAIN, node, pod, queue
+from .objects import TRAIN, node, pod, pod_group, queue
 from .scheduler_thread import until
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/system/leases/scheduler"
@@ -97,6 +98,31 @@ def test_replica_that_waits_for_the_lease_reports_that_it_was_not_held() -> None
         ended.set()
         thread.join()
     assert log[-1] == "ended by SIGTERM after 0 cycles: no cycle has run; lease system/scheduler not held"
+
+
+def test_writes_are_not_repeated_once_the_process_must_end() -> None:
+    # The gang takes two rounds of parallel writes; with repetitions, each takes 20 s or more.
+    server, ended, log, stormy = ApiServer(), Event(), list[str](), Event()
+    gang = [pod(f"gang-{n}", "team", 1, **{"pod-group-name": "gang"}) for n in range(2 * N_WRITERS)]
+    server.add(node("n1", 64), TRAIN, queue("team", None, 64), pod_group("gang", "team", len(gang)), *gang)
+
+    def storm(sent: Sent) -> Rejection | None:
+        if not sent.path.endswith("/binding"):
+            return None
+        stormy.set()
+        return Rejection(429, "too many requests", {"Retry-After": "5"})
+
+    server.answer = storm
+    with running(server) as connection:
+        election = LeaderElection(connection, "system", "scheduler", "one")
+        thread = Thread(target=_run, args=(connection, election, ended, log, OPTIONS))
+        thread.start()
+        assert stormy.wait(60)
+        began_s = time.monotonic()
+        ended.set()
+        thread.join()
+    assert time.monotonic() - began_s < 10
+    assert log[-1].endswith("; lease system/scheduler released")
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
