@@ -21,6 +21,7 @@ from apportion_compiler.emit.output_folder import LinkedPathError, OutputFolder,
 from apportion_compiler.emit.rendered_trees import RenderedTree, rendered_trees, write_trees
 from apportion_compiler.emit.tree import PRUNE, RETAINED_KINDS, ObjectKey, object_key, pruned_objects
 from apportion_compiler.emit.tree_files import TreeChange, entries_outside, objects_of_base
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.fidelity import FidelityLine, fidelity
 
 _MOST_FILES = 6
@@ -178,7 +179,7 @@ def _fidelity(reports: tuple[TargetReport, ...], width: int) -> list[str]:
     order = tuple(Feature)
     lines: list[str] = []
     for engine, features in found.items():
-        lines += ["", f"how the policy maps to {engine} ({', '.join(places[engine])})"]
+        lines += ["", f"how the policy maps to {TRAITS[engine].title} ({', '.join(places[engine])})"]
         for line in sorted(features, key=lambda line: order.index(line.feature)):
             some = "" if features[line] == places[engine] else f" (in {', '.join(features[line])})"
             lines += wrap(

@@ -72,9 +72,10 @@ def _shapes(program: Program, objects: Sequence[Mapping[str, object]]) -> Mappin
 
 def model_of(engine: str) -> Model:
     """Return the model of an engine. Raises `PreconditionError` without one."""
+    from apportion_compiler.engines.registry import TRAITS
     from apportion_runtime.engines.detection import MODELS
 
     model = next((model for model in MODELS if model.name == engine), None)
     if model is None:
-        raise PreconditionError(f"the cluster runs {engine}, which the `fit` command does not support")
+        raise PreconditionError(f"the cluster runs {TRAITS[engine].title}, which the `fit` command does not support")
     return model

@@ -64,7 +64,7 @@ def imported(paths: Sequence[str], wanted: ImportOptions) -> tuple[Mapping[str, 
     )
     try:
         if not read_cluster(wanted.engine, manifests).queues:
-            raise PreconditionError(f"no {wanted.engine} queues in {', '.join(paths)}")
+            raise PreconditionError(f"no {TRAITS[wanted.engine].title} queues in {', '.join(paths)}")
         return adopted_policy(manifests, identity)
     except (ValueError, UnwritableError) as refused:
         raise PreconditionError(str(refused)) from refused

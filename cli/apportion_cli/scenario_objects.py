@@ -18,7 +18,7 @@ from apportion_cli.options import limits
 from apportion_cli.policy_nodes import policy_nodes
 from apportion_cli.rendered_trees import is_rendered, refuse_policy_options
 from apportion_compiler.alternatives import alternatives
-from apportion_compiler.engines.registry import PLAIN_KUBERNETES
+from apportion_compiler.engines.registry import PLAIN_KUBERNETES, TRAITS
 
 if TYPE_CHECKING:
     from apportion_compiler.compile import Compilation, Target
@@ -161,7 +161,7 @@ def compiled_objects(compilation: Compilation, cluster: str) -> ScenarioObjects:
         model = named(engine)
     except NoModelError:
         raise PreconditionError(
-            f"{cluster} runs {engine}, which cannot be simulated; choose one of {known()}"
+            f"{cluster} runs {TRAITS[engine].title}, which cannot be simulated; choose one of {known()}"
         ) from None
     program = compilation.programs[own[0]]
     nodes = policy_nodes(program)
@@ -182,9 +182,9 @@ def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | No
     if not engines:
         raise PreconditionError(f"the policy has no cluster {cluster}")
     chosen = [key for key, name in engines.items() if engine in (None, name)]
-    if not chosen:
+    if engine is not None and not chosen:
         there = alternatives(dict.fromkeys(engines.values()))
-        raise PreconditionError(f"no cluster in the policy runs {engine}; {there}")
+        raise PreconditionError(f"no cluster in the policy runs {TRAITS[engine].title}; {there}")
     if len(chosen) > 1 and engine is None:
         with_model = [key for key in chosen if _has_model(engines[key])]
         chosen = with_model if len(with_model) == 1 else chosen
@@ -198,7 +198,7 @@ def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | No
     except NoModelError:
         environment, name = chosen[0]
         raise PreconditionError(
-            f"{environment}/{name} runs {engines[chosen[0]]}, which cannot be simulated; choose one of {known()}"
+            f"{environment}/{name} runs {TRAITS[engines[chosen[0]]].title}, which cannot be simulated; choose one of {known()}"
         ) from None
     return tuple(by_cluster[chosen[0]])
 

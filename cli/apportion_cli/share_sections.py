@@ -34,6 +34,7 @@ def share_section(checked: CheckResult, graph: PolicyGraph, cluster: str, queue:
         click.UsageError: If the peer is not a sibling of the queue.
     """
     from apportion_compiler.compile import compile_checked
+    from apportion_compiler.engines.registry import TRAITS
     from apportion_compiler.errors import UnknownTargetError
     from apportion_compiler.targets import targets_of
     from apportion_review.shares.cluster_shares import HEAD, ShareSide, division_inputs
@@ -47,7 +48,9 @@ def share_section(checked: CheckResult, graph: PolicyGraph, cluster: str, queue:
         return ShareSection(cluster, (), (_HAS_ERRORS,))
     engine = checked.programs[cluster].engine
     if engine not in ENGINE_SHARES:
-        return ShareSection(cluster, (), (NO_SHARES.get(engine, f"Fair shares on {engine} are not modelled."),))
+        return ShareSection(
+            cluster, (), (NO_SHARES.get(engine, f"Fair shares on {TRAITS[engine].title} are not modelled."),)
+        )
     if below := graph.nodes[queue].children:
         children = ", ".join(f"`{child}`" for child in below)
         return ShareSection(cluster, (), (f"`{queue}` divides its share among its children: {children}.",))

@@ -9,6 +9,7 @@ from typing import Literal
 from apportion_compiler.backends.capability import Backend, Feature, Lowered, Native, Unsupported
 from apportion_compiler.checks.refusals import REFUSALS
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Severity
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.gpu_models import promised_of_any_model
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import Amount, Unlimited, add
@@ -59,7 +60,7 @@ def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic
                 yield Diagnostic(
                     REFUSALS[capability.code],
                     address,
-                    f"{backend.name} does not support {feature.value}: {capability.reason}",
+                    f"{TRAITS[backend.name].title} does not support {feature.value}: {capability.reason}",
                     at,
                     hint=capability.hint,
                     scope=f"{program.environment}/{program.cluster}",
@@ -68,7 +69,7 @@ def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic
         yield Diagnostic(
             REFUSALS[refusal.code],
             refusal.address,
-            f"{backend.name} does not support {refusal.message}",
+            f"{TRAITS[backend.name].title} does not support {refusal.message}",
             refusal.at,
             hint=refusal.hint,
             severity=Severity.WARNING if refusal.bound_is_a_setting else None,

@@ -88,21 +88,19 @@ def _served(manifests: Iterable[Manifest], export: Sequence[Manifest]) -> Iterat
 
 
 def _version(program: Program, export: Sequence[Manifest]) -> Iterator[InstallationCheck]:
-    image = TRAITS[program.engine].image
+    title, image = TRAITS[program.engine].title, TRAITS[program.engine].image
     if image is None:
         return
     pattern = re.compile(image)
     wanted = parse_version(program.engine_version)
     tags = {match["version"] for image in _images(export) if (match := pattern.search(image))}
     if not tags:
-        yield InstallationCheck(
-            f"{program.engine} version", "missing", f"the export contains no {program.engine} image"
-        )
+        yield InstallationCheck(f"{title} version", "missing", f"the export contains no {title} image")
     for tag in sorted(tags):
         found = parse_version(tag)
         same = found is None or wanted is None or found == wanted
         message = f"{tag}, but the policy has {program.engine_version}"
-        yield InstallationCheck(f"{program.engine} version", "ok" if same else "bad", tag if same else message)
+        yield InstallationCheck(f"{title} version", "ok" if same else "bad", tag if same else message)
 
 
 def _images(export: Sequence[Manifest]) -> Iterator[str]:

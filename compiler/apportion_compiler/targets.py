@@ -9,7 +9,7 @@ from apportion_compiler.alternatives import alternatives
 from apportion_compiler.backends import BACKENDS, EMITTERS
 from apportion_compiler.backends.nodepools import NAME as NODE_POOLS
 from apportion_compiler.compile import Target
-from apportion_compiler.engines.registry import PLAIN_KUBERNETES
+from apportion_compiler.engines.registry import PLAIN_KUBERNETES, TRAITS
 from apportion_compiler.errors import UnknownTargetError
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.engine import Engine
@@ -59,8 +59,8 @@ def _of_cluster(policy: Policy, environment: Environment, cluster: Cluster) -> I
 def _backend(engine: Engine, environment: str, cluster: str) -> str:
     if engine.value not in BACKENDS:
         raise UnknownTargetError(
-            f"{environment}/{cluster} runs {engine.value}, which this version does not support (it supports "
-            f"{', '.join(BACKENDS)})"
+            f"{environment}/{cluster} runs {TRAITS[engine.value].title}, which this version does not support (it supports "
+            f"{', '.join(TRAITS[name].title for name in BACKENDS)})"
         )
     return engine.value
 

@@ -9,6 +9,7 @@ from typing import cast
 from apportion_api.counted_nouns import counted
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.native.emit.scheduler import SCHEDULER_FILE
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import Manifest
 from apportion_review.differences import Differences
 from apportion_review.facts import QUEUE
@@ -136,14 +137,14 @@ def _fates(
             f"{snapshot.info.name} contains neither pods nor workloads"
         )
     if not has_fates(engine):
-        return None, f"evictions on {engine} are not modelled"
+        return None, f"evictions on {TRAITS[engine].title} are not modelled"
     for side in (base, head):
         if side.why_not_compiled:
             return None, f"{side.name} {side.why_not_compiled}"
         if name not in side.facts.clusters:
             return None, f"{side.name} does not contain the cluster"
-        if side.checked.programs[name].engine != engine:
-            return None, f"the engine changes from {side.checked.programs[name].engine} to {engine}"
+        if (other := side.checked.programs[name].engine) != engine:
+            return None, f"the engine changes from {TRAITS[other].title} to {TRAITS[engine].title}"
     fates = engine_fates(engine, *states)
     n_pods = 0 if fates.rows else sum(_runs_with_gpus(each) for each in snapshot.objects)
     if n_pods:

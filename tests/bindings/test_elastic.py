@@ -59,9 +59,9 @@ def test_other_kinds_start_at_the_minimum() -> None:
     ("engine", "kind", "words"),
     [
         ("kueue", "RayJob", "Kueue admits a RayJob as a whole and rejects autoscaling"),
-        ("kueue", "PyTorchJob", "kueue starts all workers of a PyTorchJob or none; --min is supported only for"),
+        ("kueue", "PyTorchJob", "Kueue starts all workers of a PyTorchJob or none; --min is supported only for"),
         ("yunikorn", "Job", "--min is supported only for RayCluster, RayJob, RayService"),
-        ("kai", "Deployment", "kai starts all workers of a Deployment or none"),
+        ("kai", "Deployment", "KAI Scheduler starts all workers of a Deployment or none"),
     ],
 )
 def test_inelastic_kinds_are_refused(engine: str, kind: str, words: str) -> None:

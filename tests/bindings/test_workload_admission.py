@@ -17,6 +17,7 @@ from apportion_compiler.bindings.options import Options
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engine_rules.workloads import workload_verdicts
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.program import Program
 from apportion_compiler.plain_objects import mapping
 from apportion_policy import Accelerator, Queue, Resources
@@ -199,7 +200,7 @@ def test_node_selector_without_flavor_is_reported() -> None:
 def test_workload_of_another_engine_is_reported(engine: str, other: str) -> None:
     found = [v for v in capacity_verdicts(cluster(engine)[0], [job(other)]) if "queue or scheduler of" in v.message]
     assert [v.message for v in found] == [
-        f"it references a queue or scheduler of {other}, but cluster gpu runs {engine}"
+        f"it references a queue or scheduler of {TRAITS[other].title}, but cluster gpu runs {TRAITS[engine].title}"
     ]
     assert found[0].effect is (Effect.IGNORED if other == "kueue" else Effect.PENDING)
 

@@ -9,6 +9,7 @@ import pytest
 from apportion_compiler.bindings.bind import bind, bound
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.options import Options, parse_schedule, parse_secret
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.workload_shapes import Node, found, pod_sets
 from apportion_policy import Mig, PriorityClass, Queue, Resources
 
@@ -159,7 +160,7 @@ def test_allowed_pools_are_selected(usable: Any, pools: Any, selector: object) -
             "queue research has child queues and cannot run workloads; use one of its leaves: speech, vision",
         ),
         ("vision", "Jobb", _FIRST, "unknown kind Jobb; did you mean Job?"),
-        ("vision", "VolcanoJob", _FIRST, "kind VolcanoJob is volcano-specific, but the cluster runs kai"),
+        ("vision", "VolcanoJob", _FIRST, "kind VolcanoJob is for Volcano, but the cluster runs KAI Scheduler"),
         (
             "vision",
             "Job",
@@ -197,7 +198,9 @@ def test_queue_without_namespace_is_refused() -> None:
 
 @pytest.mark.parametrize("engine", ["kueue", "volcano", "ack", "koordinator", "native", "yunikorn"])
 def test_gpu_fractions_are_refused_by_other_engines(engine: str) -> None:
-    with pytest.raises(BindingError, match=f"{engine} has no quota for fractions of a GPU; request a whole GPU"):
+    with pytest.raises(
+        BindingError, match=f"{TRAITS[engine].title} has no quota for fractions of a GPU; request a whole GPU"
+    ):
         bind(program(engine), "vision", "Job", Options(gpus=500))
 
 

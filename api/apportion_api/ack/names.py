@@ -8,6 +8,8 @@ pkg/jobext/handles).
 
 from __future__ import annotations
 
+TITLE = "ACK"
+"""The engine in prose."""
 TREE_GROUP = "scheduling.sigs.k8s.io"
 TREE_API = f"{TREE_GROUP}/v1beta1"
 TREE_NAME = "elasticquotatree"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+TITLE = "KAI Scheduler"
+"""The engine in prose."""
 GROUP = "scheduling.run.ai"
 QUEUE_API = f"{GROUP}/v2"
 POD_GROUP_API = f"{GROUP}/v2alpha2"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+TITLE = "Koordinator"
+"""The engine in prose."""
 GROUP = "scheduling.sigs.k8s.io"
 QUOTA_API = f"{GROUP}/v1alpha1"
 PROFILE_GROUP = "quota.koordinator.sh"

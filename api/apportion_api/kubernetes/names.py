@@ -5,6 +5,8 @@ Source: k8s.io/api/core/v1/well_known_labels.go, NVIDIA's device plugin and GPU 
 
 from __future__ import annotations
 
+TITLE = "plain Kubernetes"
+"""A cluster without another engine, in prose."""
 SCHEDULING_GROUP = "scheduling.k8s.io"
 PRIORITY_CLASS_API = f"{SCHEDULING_GROUP}/v1"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+TITLE = "Kueue"
+"""The engine in prose."""
 GROUP = "kueue.x-k8s.io"
 API = f"{GROUP}/v1beta2"
 CONFIGURATION_GROUP = f"config.{GROUP}"

@@ -6,6 +6,8 @@ installer/helm/chart/volcano.
 
 from __future__ import annotations
 
+TITLE = "Volcano"
+"""The engine in prose."""
 GROUP = "scheduling.volcano.sh"
 SCHEDULING_API = f"{GROUP}/v1beta1"
 BATCH_GROUP = "batch.volcano.sh"

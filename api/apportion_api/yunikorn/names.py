@@ -5,6 +5,8 @@ Source: k8shim pkg/common/constants/constants.go and pkg/admission/conf/am_conf.
 
 from __future__ import annotations
 
+TITLE = "YuniKorn"
+"""The engine in prose."""
 DOMAIN = "yunikorn.apache.org"
 PARENT_QUEUE_ANNOTATION = f"{DOMAIN}/parentqueue"
 """On a namespace: the path of its queue, for the placement rule `tag` with the value `namespace.parentqueue`."""

@@ -112,6 +112,7 @@ def _cluster(
     from apportion_compiler.backends import BACKENDS
     from apportion_compiler.compile import check_policy
     from apportion_compiler.diagnostics.diagnostic import has_errors
+    from apportion_compiler.engines.registry import TRAITS
     from apportion_compiler.installation import installation
     from apportion_compiler.ir.lower import lower
 
@@ -126,7 +127,7 @@ def _cluster(
     program = lower(checked.graph, cluster_scope(checked.graph, env, cluster))
     manifests = [placed.manifest for file in held for placed in file.objects]
     found = installation(program, BACKENDS[program.engine].emit(program), manifests)
-    section = f"{program.environment}/{program.cluster}, {program.engine}"
+    section = f"{program.environment}/{program.cluster}, {TRAITS[program.engine].title}"
     return [Finding(section, one.name, one.state, one.text) for one in found]
 
 

@@ -31,6 +31,7 @@ from apportion_compiler.bindings.queue_selection import (
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.workload_fields import is_gang, is_kind, templates
 from apportion_compiler.engine_rules.pod_admission import refusals
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.workload_shapes import Node, found, mapping, pod_sets, section, shape_of, text
@@ -231,7 +232,9 @@ def _placed(
 
 def _engine(program: Program) -> EngineBinding:
     if program.engine not in ENGINES:
-        raise BindingError(f"cluster {program.cluster} runs {program.engine}, which `bind` does not support")
+        raise BindingError(
+            f"cluster {program.cluster} runs {TRAITS[program.engine].title}, which `bind` does not support"
+        )
     return ENGINES[program.engine]
 
 
@@ -240,8 +243,10 @@ def _kind(name: str, engine: EngineBinding) -> Kind:
     kind = by_name.get(name.lower())
     if kind is None:
         raise BindingError(f"unknown kind {name}{instead(name, KINDS)}")
-    if kind.engine not in {None, engine.name}:
-        raise BindingError(f"kind {name} is {kind.engine}-specific, but the cluster runs {engine.name}")
+    if kind.engine is not None and kind.engine != engine.name:
+        raise BindingError(
+            f"kind {name} is for {TRAITS[kind.engine].title}, but the cluster runs {TRAITS[engine.name].title}"
+        )
     return kind
 
 

@@ -17,6 +17,7 @@ from apportion_compiler.bindings.gangs import starts_together
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import Workload, context_of, template_field
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue
 from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.plain_objects import mapping, text
@@ -56,12 +57,13 @@ def _of_another_engine(program: Program, queue: Queue, workload: Workload) -> It
         return
     # Pods of a scheduler that is not installed are never placed, and pods without a scheduler name bypass the engine's
     # quotas.
+    title = TRAITS[program.engine].title
     effect = Effect.PENDING if workload.names_scheduler_of(others) else Effect.IGNORED
     yield workload.verdict(
         effect, "", "Invalid",
-        f"it references a queue or scheduler of {' and '.join(others)}, but cluster {program.cluster} runs "
-        f"{program.engine}",
-        f"convert it to {program.engine} with `apportion bind {queue.id} --from FILE`",
+        f"it references a queue or scheduler of {' and '.join(TRAITS[name].title for name in others)}, but cluster "
+        f"{program.cluster} runs {title}",
+        f"convert it to {title} with `apportion bind {queue.id} --from FILE`",
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from apportion_compiler.bindings.binding import EngineBinding
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.kind import Kind
 from apportion_compiler.bindings.options import Options
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.effective_limits import effective_limits
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import is_label, object_name, suggested_name
@@ -70,7 +71,7 @@ def refuse_share(queue: Queue, engine: EngineBinding, gpus: int) -> None:
     if gpus > WHOLE:
         raise BindingError("a GPU fraction must be less than 1; for more, request whole GPUs")
     if engine.share is None:
-        raise BindingError(f"{engine.name} has no quota for fractions of a GPU; request a whole GPU")
+        raise BindingError(f"{TRAITS[engine.name].title} has no quota for fractions of a GPU; request a whole GPU")
     if not queue.gpu_sharing:
         raise BindingError(
             f"queue {queue.id} must not share GPUs: set `gpu_sharing` in the policy, or request a whole GPU"

@@ -26,14 +26,14 @@ def workers_at_first(kind: str, engine: EngineBinding, least: int, most: int) ->
     if kind in _RAY:
         if not engine.scales_ray:
             raise BindingError(
-                f"{TRAITS[engine.name].versions.product} admits a {kind} as a whole and rejects autoscaling: use "
+                f"{TRAITS[engine.name].title} admits a {kind} as a whole and rejects autoscaling: use "
                 f"--workers {most} instead"
             )
         return least
     if kind not in engine.elastic:
         can = sorted({*engine.elastic} | (_RAY if engine.scales_ray else frozenset()))
         raise BindingError(
-            f"{engine.name} starts all workers of a {kind} or none; --min is supported only for {', '.join(can)}"
+            f"{TRAITS[engine.name].title} starts all workers of a {kind} or none; --min is supported only for {', '.join(can)}"
         )
     return most
 

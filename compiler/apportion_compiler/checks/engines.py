@@ -30,6 +30,6 @@ def scopes_on(graph: PolicyGraph, engines: AbstractSet[Engine]) -> tuple[Scope, 
 
 
 def engine_list(engines: tuple[Engine, ...]) -> str:
-    """Return the engines' products as a list in a sentence: `KAI`, `KAI and Kueue`."""
-    *first, last = (TRAITS[engine.value].versions.product for engine in engines)
+    """Return the engines' titles as a list in a sentence: `KAI Scheduler`, `KAI Scheduler and Kueue`."""
+    *first, last = (TRAITS[engine.value].title for engine in engines)
     return f"{', '.join(first)} and {last}" if first else last

@@ -63,6 +63,7 @@ class EngineTraits:
     """The traits of one engine.
 
     Attributes:
+        title: The engine in prose, for the middle of a sentence.
         versions: The versions for which its parts were written.
         limit_over_parent: Effect of a limit above the parent's, as a clause; `{}` is replaced by the parent's limit.
         refuses_limit_over_parent: Whether the engine rejects it.
@@ -110,6 +111,7 @@ class EngineTraits:
         guarded_prefixes: Prefixes of further namespace labels and annotations that only the platform team may change.
     """
 
+    title: str
     versions: VersionRange
     limit_over_parent: str
     refuses_limit_over_parent: bool = False

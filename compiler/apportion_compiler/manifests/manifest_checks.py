@@ -14,7 +14,7 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workloads import workload_verdicts
-from apportion_compiler.engines.registry import PLAIN_KUBERNETES
+from apportion_compiler.engines.registry import PLAIN_KUBERNETES, TRAITS
 from apportion_compiler.manifests.engines import engines_of
 from apportion_compiler.manifests.located_manifest import LocatedManifest
 
@@ -71,7 +71,7 @@ def _verdicts(engine: str, manifests: Sequence[Manifest], existing: Sequence[Man
 def _finding(engine: str, verdict: Verdict, placed: LocatedManifest) -> Diagnostic:
     rule, clause = _RULES[verdict.effect]
     what = f"`{verdict.field}`" if verdict.field else "it"
-    message = clause.format(engine="the API server" if engine == PLAIN_KUBERNETES else engine, what=what)
+    message = clause.format(engine="the API server" if engine == PLAIN_KUBERNETES else TRAITS[engine].title, what=what)
     return Diagnostic(
         rule, placed.address, f"{message}: {verdict.message}", placed.at(verdict.field), hint=verdict.cure or None
     )

@@ -122,10 +122,8 @@ def _entry(
         fields["provisioning_plans"] = sequence(tuple(Atom(named["provisioning", p.id]) for p in declared.plans))
     fields["environments"] = sequence((Atom(named[_ENVIRONMENT]),))
     statements["policy"] = call("Policy", fields)
-    product = TRAITS[identity.engine.value].versions.product
-    return _module(
-        f"A policy imported from {product} objects. Each team owns one file in `{TEAMS}/`.", notes, statements
-    )
+    title = TRAITS[identity.engine.value].title
+    return _module(f"A policy imported from {title} objects. Each team owns one file in `{TEAMS}/`.", notes, statements)
 
 
 def _module(docstring: str, notes: Sequence[Note], statements: Mapping[str, Expression]) -> str:

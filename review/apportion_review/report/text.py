@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 
 from apportion_api.counted_nouns import counted
+from apportion_compiler.engines.registry import TRAITS
 from apportion_review.diff_text import diff_text
 from apportion_review.fates.records import Fate
 from apportion_review.gates import gpu_hours_text, lost_gpu_s, lost_work
@@ -43,7 +44,7 @@ def review_text(review: Review, style: Style, width: int) -> str:
     blocks.append(diff_text(review.diff, style, width).rstrip("\n").split("\n"))
     alike: dict[tuple[str, ...], list[str]] = {}
     for cluster in review.clusters:
-        alike.setdefault(tuple(_cluster(cluster, width)), []).append(f"{cluster.name} ({cluster.engine})")
+        alike.setdefault(tuple(_cluster(cluster, width)), []).append(f"{cluster.name} ({TRAITS[cluster.engine].title})")
     for lines, names in alike.items():
         blocks.append([style("heading", line) for line in _wrapped(", ".join(names), "", width)] + list(lines))
     blocks += [

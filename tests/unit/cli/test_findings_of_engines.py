@@ -29,7 +29,7 @@ policy = Policy(
 def test_validate_and_compile_report_the_same(run: Run, tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text(POLICY, encoding="utf-8")
     judged, compiled = run("validate"), run("compile")
-    assert "warning[AP506] native does not support guaranteed" in judged.out
+    assert "warning[AP506] plain Kubernetes does not support guaranteed" in judged.out
     assert judged.out == compiled.err
     assert run("validate", "--env", "dev").out == run("compile", "--env", "dev").err
     assert run("validate", "--fail-on", "warning").code == run("compile", "--fail-on", "warning").code == 1

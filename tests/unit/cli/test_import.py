@@ -95,7 +95,7 @@ def test_existing_files_are_not_overwritten(run: Run) -> None:
     ("text", "sentence"),
     [
         ("a: {b", "queues.yaml:1: "),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "no kai queues in queues.yaml"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "no KAI Scheduler queues in queues.yaml"),
         (
             QUEUES.replace("  other: 1", "  reclaimMinRuntime: soon"),
             'Queue vision: spec.reclaimMinRuntime: "soon" is not',

@@ -116,7 +116,7 @@ def test_doctor_compares_an_export_with_the_policy(tmp_path: Path) -> None:
     shown = _apportion("doctor", "--export", str(export), *where, "-o", "json")
     assert shown.returncode == 3
     found = {(f["name"], f["state"]): f["text"] for f in json.loads(shown.stdout)["findings"]}
-    assert found["kueue version", "bad"] == "v0.16.0, but the policy has 0.18.3"
+    assert found["Kueue version", "bad"] == "v0.16.0, but the policy has 0.18.3"
     assert ("ConfigMap kueue-system/kueue-manager-config", "missing") in found
 
 

@@ -52,7 +52,7 @@ def test_cluster_is_selected_by_any_option(run: Run, scenario: Path, chosen: tup
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
-        (("--engine", "kueue"), "no cluster in the policy runs kueue; choose one of native or volcano"),
+        (("--engine", "kueue"), "no cluster in the policy runs Kueue; choose one of native or volcano"),
         (("--cluster", "nowhere"), "the policy has no cluster nowhere"),
     ],
 )

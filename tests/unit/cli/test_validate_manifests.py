@@ -20,7 +20,7 @@ spec:
     gpu: {quota: 8, limit: 4, overQuotaWeight: 1}
 """
 FOUND = (
-    "queues/vision.yaml:8: warning[AP702] kai does not apply `spec.resources.gpu.quota` as written: "
+    "queues/vision.yaml:8: warning[AP702] KAI Scheduler does not apply `spec.resources.gpu.quota` as written: "
     "quota guarantees 8 GPUs, but limit allows only 4 GPUs"
 )
 
@@ -60,7 +60,7 @@ def test_rendered_clusters_are_validated_separately(run: Run) -> None:
     Path("rendered/prod/a/kai/research.yaml").write_text(research, encoding="utf-8")
     (line,) = run("validate", "--manifests", "rendered", "-q").out.splitlines()
     assert line.startswith(
-        "rendered/prod/b/kai/queue.yaml:9: warning[AP702] kai does not apply `spec.parentQueue` as written"
+        "rendered/prod/b/kai/queue.yaml:9: warning[AP702] KAI Scheduler does not apply `spec.parentQueue` as written"
     )
 
 
@@ -97,7 +97,7 @@ def test_kubectl_output_is_read_from_stdin(run_process) -> None:
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": [queue]}, indent="\t")
     result = run_process("validate", "--manifests", "-", "-q", stdin=listed)
     assert result.code == 1
-    assert [line.partition(" kai")[0] for line in result.out.splitlines()] == [
+    assert [line.partition(" KAI")[0] for line in result.out.splitlines()] == [
         "<stdin>:11: error[AP701]",
         "<stdin>:12: warning[AP702]",
     ]

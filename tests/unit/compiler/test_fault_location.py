@@ -103,7 +103,7 @@ def test_override_to_zero_is_reported() -> None:
     (found,) = (d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP206")
     assert found.message == (
         "with the override, `assistant` is guaranteed 0 GPUs, so its non-preemptible workloads (build, inference) that "
-        "request GPUs cannot run: KAI limits them to the guarantee"
+        "request GPUs cannot run: KAI Scheduler limits them to the guarantee"
     )
     assert found.at == policy.environments[0].overrides[0].source
 

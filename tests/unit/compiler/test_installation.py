@@ -70,8 +70,8 @@ def test_served_and_other_api_versions_are_distinguished(engine: str, image: str
 def test_other_engine_version_is_an_error() -> None:
     program = _program("kueue")
     for tag, state in ((f"v{program.engine_version}.1", "ok"), ("v0.1.0", "bad")):
-        assert _states("kueue", _export("kueue", f"kueue/kueue:{tag}"), program)["kueue version"] == state
-    assert _states("kueue", [], program)["kueue version"] == "missing"
+        assert _states("kueue", _export("kueue", f"kueue/kueue:{tag}"), program)["Kueue version"] == state
+    assert _states("kueue", [], program)["Kueue version"] == "missing"
 
 
 def test_kueue_configuration_must_enable_weights() -> None:

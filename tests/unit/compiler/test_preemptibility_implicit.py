@@ -41,14 +41,14 @@ URGENT = PriorityClass(name="urgent", value=1000)
 @pytest.mark.parametrize(
     ("engines", "consequence", "has_fix"),
     [
-        ((Engine.KAI,), f"and KAI {LIMITS}", True),
+        ((Engine.KAI,), f"and KAI Scheduler {LIMITS}", True),
         ((Engine.KOORDINATOR,), f"and Koordinator {LIMITS}", True),
         ((Engine.VOLCANO,), "and Volcano does not evict their workloads", True),
         ((Engine.YUNIKORN,), "and YuniKorn does not evict their workloads", True),
         ((Engine.KUEUE,), "but Kueue reclaims borrowed quota regardless of priority class", False),
         (
             (Engine.KAI, Engine.ACK, Engine.VOLCANO),
-            "and KAI and ack-kube-queue limit their workloads to the queue's guarantee, and Volcano does not evict their workloads",
+            "and KAI Scheduler and ACK limit their workloads to the queue's guarantee, and Volcano does not evict their workloads",
             True,
         ),
     ],

@@ -7,6 +7,7 @@ from apportion_compiler.engine_versions import VersionRange
 from apportion_compiler.engines.traits import EngineTraits
 
 TRAITS = EngineTraits(
+    title=names.TITLE,
     versions=VersionRange(
         "ack-kube-queue", (1, 21), None, "https://www.alibabacloud.com/help/en/ack/product-overview/kube-queue"
     ),

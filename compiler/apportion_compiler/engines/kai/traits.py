@@ -10,6 +10,7 @@ from apportion_compiler.engines.traits import EngineTraits, NodeLabel, Reference
 _QUEUE = (names.GROUP, "Queue")
 
 TRAITS = EngineTraits(
+    title=names.TITLE,
     # The API scheduling.run.ai/v2 with parent queues is unchanged since 0.12.
     versions=VersionRange("KAI", (0, 12), (0, 17), "https://github.com/NVIDIA/KAI-Scheduler/releases"),
     # capacity_policy/max_allowed_check.go checks every ancestor.

@@ -9,6 +9,7 @@ from apportion_compiler.engines.traits import EngineTraits, Reference
 _QUOTA = (names.GROUP, "ElasticQuota")
 
 TRAITS = EngineTraits(
+    title=names.TITLE,
     versions=VersionRange("Koordinator", (1, 6), (1, 8), "https://github.com/koordinator-sh/koordinator/releases"),
     # enableCheckParentQuota is false by default.
     limit_over_parent="Koordinator allows more than {} unless enableCheckParentQuota is enabled",

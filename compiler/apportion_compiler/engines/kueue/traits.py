@@ -8,6 +8,7 @@ from apportion_api.kueue.names import (
     MAX_RUN_DURATION_ANNOTATION,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
+    TITLE,
 )
 from apportion_compiler.engine_versions import VersionRange
 from apportion_compiler.engines.traits import EngineTraits, Reference
@@ -35,6 +36,7 @@ _READ_BY_TEAMS = (
 )
 
 TRAITS = EngineTraits(
+    title=TITLE,
     # kueue.x-k8s.io/v1beta2, which is emitted, is served since 0.14.
     versions=VersionRange("Kueue", (0, 14), (0, 20), "https://github.com/kubernetes-sigs/kueue/releases"),
     # Cohort.borrowingLimit caps what the whole subtree borrows.

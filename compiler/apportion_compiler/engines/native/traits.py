@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from apportion_api.kubernetes.names import TITLE
 from apportion_compiler.engine_versions import KUBERNETES
 from apportion_compiler.engines.traits import EngineTraits, Reference
 
 _NAMESPACE = ("", "Namespace")
 
 TRAITS = EngineTraits(
+    title=TITLE,
     versions=KUBERNETES,
     # A ResourceQuota limits a single namespace; no object limits several together.
     evicts_non_preemptible="kube-scheduler preempts such pods for {}",

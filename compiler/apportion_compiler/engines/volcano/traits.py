@@ -10,6 +10,7 @@ from apportion_compiler.engines.traits import EngineTraits, NodeLabel, Reference
 _QUEUE = (names.GROUP, "Queue")
 
 TRAITS = EngineTraits(
+    title=names.TITLE,
     # Queues have a parent under the capacity plugin since 1.10.
     versions=VersionRange("Volcano", (1, 10), (1, 16), "https://github.com/volcano-sh/volcano/releases"),
     # pkg/webhooks/admission/queues/validate: child capability <= the nearest ancestor's that sets it.

@@ -17,6 +17,7 @@ def _namespace_annotations(queue_names: Sequence[str]) -> Mapping[str, str]:
 
 
 TRAITS = EngineTraits(
+    title=names.TITLE,
     versions=VersionRange("YuniKorn", (1, 6), (1, 8), "https://yunikorn.apache.org/community/download"),
     limit_over_parent="YuniKorn rejects the whole configuration",
     refuses_limit_over_parent=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from apportion_api.ack.names import QUEUE_GROUP, QUOTA_LABEL, TREE_GROUP
+from apportion_api.ack.names import QUEUE_GROUP, QUOTA_LABEL, TITLE, TREE_GROUP
 from apportion_api.kubernetes.operators import RAY_SCHEDULER_LABEL
 from apportion_runtime.admission.expansion import is_suspended, with_suspended
 from apportion_runtime.admission.objects import kind_of
@@ -41,7 +41,7 @@ def _queued(objects: Sequence[Manifest]) -> list[Manifest]:
 
 MODEL = Model(
     "ack",
-    "ACK (ElasticQuotaTree and kube-queue)",
+    TITLE,
     of_kinds((TREE_GROUP, "ElasticQuotaTree"), (QUEUE_GROUP, "Queue")),
     made_by=Ack,
     queued=_queued,

@@ -13,6 +13,7 @@ from apportion_api.koordinator.names import (
     PROFILE_GROUP,
     QUEUE_LABEL,
     SCHEDULER,
+    TITLE,
     TOPOLOGY_GROUP,
 )
 from apportion_runtime.admission.objects import annotations_of, kind_of, name_of
@@ -38,7 +39,7 @@ def _with_gang(made: dict[str, Any]) -> dict[str, Any]:
 
 MODEL = Model(
     "koordinator",
-    "Koordinator",
+    TITLE,
     lambda made: kind_of(made)[0] in _GROUPS or kind_of(made) == (GROUP, "ElasticQuota"),
     made_by=Koordinator,
     workload_labels=WorkloadLabels(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apportion_api.kueue.names import CONFIGURATION_GROUP, GROUP, PRIORITY_CLASS_LABEL, QUEUE_LABEL
+from apportion_api.kueue.names import CONFIGURATION_GROUP, GROUP, PRIORITY_CLASS_LABEL, QUEUE_LABEL, TITLE
 from apportion_runtime.engines.base.model import Model, of_groups
 from apportion_runtime.engines.kueue.engine import Kueue
 from apportion_runtime.engines.kueue.observed_workloads import observe
@@ -10,7 +10,7 @@ from apportion_runtime.sim.scenario.workload_labels import WorkloadLabels, by
 
 MODEL = Model(
     "kueue",
-    "Kueue",
+    TITLE,
     of_groups(GROUP, CONFIGURATION_GROUP),
     made_by=Kueue,
     observe=observe,

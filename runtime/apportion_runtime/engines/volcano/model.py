@@ -10,6 +10,7 @@ from apportion_api.volcano.names import (
     QUEUE_ANNOTATION,
     QUEUE_LABEL,
     SCHEDULER,
+    TITLE,
 )
 from apportion_runtime.engines.base.model import Model, of_groups
 from apportion_runtime.engines.volcano.engine import Volcano
@@ -17,7 +18,7 @@ from apportion_runtime.sim.scenario.workload_labels import WorkloadLabels, by
 
 MODEL = Model(
     "volcano",
-    "Volcano",
+    TITLE,
     of_groups(GROUP, BATCH_GROUP),
     made_by=Volcano,
     workload_labels=WorkloadLabels(
