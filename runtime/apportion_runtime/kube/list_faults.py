@@ -14,6 +14,7 @@ from apportion_runtime.kube.resources import Resource
 class _ListFault(NamedTuple):
     text: str
     is_of_connection: bool
+    is_of_definition: bool
 
 
 class ListFaults:
@@ -43,10 +44,16 @@ class ListFaults:
         """All reasons; None if every kind can be listed."""
         return "; ".join(dict.fromkeys(self.texts.values())) or None
 
+    @property
+    def lacks_definitions(self) -> bool:
+        """Whether the API server does not define a kind."""
+        with self._lock:
+            return any(fault.is_of_definition for fault in self._faults.values())
+
     def failed(self, resource: Resource, failed: Refused | Unreachable) -> None:
         """Record that a kind cannot be listed."""
         common = connection_fault(failed)
-        fault = _ListFault(watch_fault(resource, failed), common is not None)
+        fault = _ListFault(watch_fault(resource, failed), common is not None, _is_undefined(failed))
         with self._lock:
             former = self._faults.get(resource.kind)
             self._faults[resource.kind] = fault
@@ -75,9 +82,13 @@ class ListFaults:
 
 def watch_fault(resource: Resource, failed: Refused | Unreachable) -> str:
     """Return why a kind cannot be watched, as a clause; the same for all kinds if the connection is at fault."""
-    if isinstance(failed, Refused) and failed.status == HTTPStatus.NOT_FOUND:
-        return f"cannot watch {resource.plural}: the API server does not serve {resource.definition}"
+    if _is_undefined(failed):
+        return f"cannot watch {resource.plural}: the API server does not serve {resource.definition}; no cycle runs until it does"
     return connection_fault(failed) or f"cannot watch {resource.plural}: {failed}"
+
+
+def _is_undefined(failed: Refused | Unreachable) -> bool:
+    return isinstance(failed, Refused) and failed.status == HTTPStatus.NOT_FOUND
 
 
 def _scope(resource: Resource, fault: _ListFault) -> str | None:

@@ -277,6 +277,10 @@ class _Loop:
             remaining_s = max(self.earliest_s - now_s, 0.0)
             self.ended.wait(min(remaining_s, _POLL_S) if self.counters.is_leader else _POLL_S)
             return False
+        if self.cache.list_faults.lacks_definitions:
+            # Without them, no pod belongs to a group or a queue, and the writes for each pod would be rejected.
+            self.ended.wait(_POLL_S)
+            return False
         if now_s >= self.next_cycle_s or self.cache.changed.is_set():
             return True
         self.cache.changed.wait(_POLL_S)

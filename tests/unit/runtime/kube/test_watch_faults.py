@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
@@ -18,11 +19,14 @@ from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.scheduler_process import Options
 
 from .api_server import ApiServer, Rejection, Sent, running
+from .cycle_counts import n_cycles
 from .objects import TRAIN, node, pod, queue
 from .scheduler_thread import scheduling, until
 
 TEAM = queue("team", None, 8)
-UNSERVED = "cannot watch queues: the API server does not serve queues.scheduling.run.ai (v2)"
+UNSERVED = (
+    "cannot watch queues: the API server does not serve queues.scheduling.run.ai (v2); no cycle runs until it does"
+)
 OVERLOADED = "cannot watch queues: overloaded"
 
 
@@ -85,6 +89,25 @@ def test_deleted_definition_makes_the_scheduler_unready_until_it_is_restored(mon
         assert _about(log, "queues") == [f"warning: {UNSERVED}", "queues can be listed again"] * 2
         server.add(TEAM, pod("a", "team", 1))
         until(lambda: "nodeName" in server.pod("a")["spec"], log)
+
+
+def test_nothing_is_written_without_the_definition_of_pod_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_cache, "_AGAIN_S", 0.05)
+    server, counters, log = ApiServer(), Counters(), list[str]()
+    server.add(node("n1", 8), TRAIN, TEAM)
+    options = Options("kai-scheduler", period_s=0.01)
+    with running(server) as connection, scheduling(connection, options, log.append, counters=counters):
+        until(lambda: n_cycles(counters) > 0, log)
+        server.undefine("podgroups")
+        until(lambda: counters.fault() is not None, log)
+        before = n_cycles(counters)
+        server.add(*(pod(f"pod-{number}", "team", 1) for number in range(4)))
+        time.sleep(0.5)
+        # A cycle may have begun before the definition was missed.
+        assert n_cycles(counters) <= before + 1
+        assert counters.metrics.registry.get_sample_value("apportion_scheduler_writes_rejected_total") == 0
+        server.define("podgroups")
+        until(lambda: all("nodeName" in server.pod(f"pod-{number}")["spec"] for number in range(4)), log)
 
 
 def test_one_line_reports_that_the_api_server_responds_again(monkeypatch: pytest.MonkeyPatch) -> None:
