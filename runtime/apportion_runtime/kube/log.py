@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
 
-from apportion_api.counted_nouns import counted
+from apportion_api.counted_nouns import agreeing, counted
 
 _AGAIN_S = 600.0
 _MOST_CAUSES = 1000
@@ -47,7 +47,8 @@ def shutdown_line(
         n_dropped: The number of conditions, events and statuses that were not written.
         lease: The lease, and what became of it; None without leader election.
     """
-    dropped = f", and {n_dropped} conditions, events and statuses were not written" if n_dropped else ""
+    notes = agreeing(n_dropped, "condition, event or status was", "conditions, events and statuses were")
+    dropped = f", and {n_dropped} {notes} not written" if n_dropped else ""
     released = f"; lease {' '.join(lease)}" if lease is not None else ""
     line = f"ended by {why} after {counted(n_cycles, 'cycle')}: {last_cycle}{dropped}{released}"
     fields = {"shutdown": why, "cycles": n_cycles, "lastCycle": last_cycle, "unwrittenNotes": n_dropped}

@@ -6,7 +6,9 @@ import json
 import re
 from dataclasses import dataclass
 
-from apportion_runtime.kube.log import Decision, Log
+import pytest
+
+from apportion_runtime.kube.log import Decision, Log, shutdown_line
 
 
 @dataclass
@@ -49,6 +51,19 @@ def test_number_of_cached_warnings_is_bounded() -> None:
     log.warning("pod 1499 was rejected")
     log.warning("pod 0 was rejected")
     assert len(lines) == 1501
+
+
+@pytest.mark.parametrize(
+    ("n_dropped", "said"),
+    [
+        (0, "completed"),
+        (1, "completed, and 1 condition, event or status was not written"),
+        (2, "completed, and 2 conditions, events and statuses were not written"),
+    ],
+)
+def test_last_line_counts_what_was_not_written(n_dropped: int, said: str) -> None:
+    line = shutdown_line("SIGTERM", "the last cycle and its writes were completed", n_cycles=1, n_dropped=n_dropped)
+    assert line == f"ended by SIGTERM after 1 cycle: the last cycle and its writes were {said}"
 
 
 def test_lines_of_a_structured_log_have_the_fields_of_decisions() -> None:
