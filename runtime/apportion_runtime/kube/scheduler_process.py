@@ -351,9 +351,11 @@ class _Loop:
         if is_leader and not was and self.election is not None:
             try:
                 # The former leader may have written what the watches have not delivered yet.
-                self.cache.resync(self.cycles.written, _LISTED_S)
+                self.cache.resync(self.cycles.written, _LISTED_S, self.ended)
             except Unreachable as failed:
                 self.log.warning(f"cannot become the leader: {failed}")
+                return
+            if self.ended.is_set():
                 return
             self.cycles.take_over()
         self.counters.is_leader = is_leader

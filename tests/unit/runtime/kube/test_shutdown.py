@@ -125,6 +125,29 @@ def test_writes_are_not_repeated_once_the_process_must_end() -> None:
     assert log[-1].endswith("; lease system/scheduler released")
 
 
+def test_process_that_is_ended_while_it_takes_over_does_not_wait_for_the_lists() -> None:
+    server, ended, log, taking_over = ApiServer(), Event(), list[str](), Event()
+
+    def overloaded(sent: Sent) -> Rejection | None:
+        # The lease is written before the objects are listed again.
+        if LEASE not in server.held or not sent.path.endswith("/podgroups"):
+            return None
+        taking_over.set()
+        return Rejection(429, "too many requests")
+
+    server.answer = overloaded
+    with running(server) as connection:
+        election = LeaderElection(connection, "system", "scheduler", "one")
+        thread = Thread(target=_run, args=(connection, election, ended, log, OPTIONS))
+        thread.start()
+        assert taking_over.wait(60)
+        began_s = time.monotonic()
+        ended.set()
+        thread.join()
+    assert time.monotonic() - began_s < 10
+    assert log[-1] == "ended by SIGTERM after 0 cycles: no cycle has run; lease system/scheduler released"
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_process_that_is_ended_during_its_first_list_says_so(name: str, tmp_path: Path) -> None:
     server, listing, released = ApiServer(), Event(), Event()
