@@ -16,7 +16,7 @@ import yaml
 
 from apportion_compiler.backends.capability import Backend, Feature, Unsupported
 from apportion_compiler.backends.capability_table import fidelity_matrix, with_table
-from apportion_compiler.engine_versions import VersionRange, minor_text, parse_version
+from apportion_compiler.engine_versions import VersionRange, minor_text, parse_version, range_text
 from apportion_compiler.engines.registry import TRAITS
 
 EVIDENCE = "tests/conformance/evidence.yaml"
@@ -161,18 +161,13 @@ def _version(source: Mapping[str, str]) -> EngineVersion:
 def _version_row(engine: str, written: VersionRange, verified: VerifiedVersions) -> tuple[str, ...]:
     recorded = ", ".join(f"{each.project} {each.text}" for each in verified.recorded)
     unrecorded = _unrecorded(written, verified.recorded)
-    return engine, _range_text(written), recorded or "–", verified.source.text, verified.server or "–", unrecorded
+    return engine, range_text(written), recorded or "–", verified.source.text, verified.server or "–", unrecorded
 
 
 def _letters(backend: Backend, feature: Feature, evidence: Evidence) -> str:
     if isinstance(backend.capabilities[feature], Unsupported):
         return ""
     return "".join(kind.letter for kind in evidence.kinds(backend.name, feature)) or OBJECTS_ONLY
-
-
-def _range_text(versions: VersionRange) -> str:
-    newest = " and later" if versions.newest is None else f" to {minor_text(versions.newest)}"
-    return f"{versions.product} {minor_text(versions.oldest)}{newest}"
 
 
 def _unrecorded(versions: VersionRange, recorded: Collection[EngineVersion]) -> str:

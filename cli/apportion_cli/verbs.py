@@ -51,6 +51,7 @@ VERBS: Mapping[str, Verb] = dict(
         _verb(_INSPECT, "explain", "Explain a rule, a queue in a policy, or a job or queue in a cluster."),
         _verb(_INSPECT, "graph", "Draw the queue tree with its quotas."),
         _verb(_INSPECT, "rules", "List the rules."),
+        _verb(_INSPECT, "engines", "List the engines with their versions and features, or show one of them."),
         _verb(_INSPECT, "schema", "Print the JSON Schema of a policy, a report, a snapshot or a configuration."),
         _verb(_INSPECT, "doctor", "Check the installation and the settings in effect."),
         _verb(_OTHER, "completion", "Print a shell completion script."),

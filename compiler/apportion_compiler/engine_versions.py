@@ -39,3 +39,14 @@ def parse_version(text: str) -> MinorVersion | None:
 def minor_text(version: MinorVersion) -> str:
     """Return a minor version as text."""
     return f"{version[0]}.{version[1]}"
+
+
+def minors_text(versions: VersionRange) -> str:
+    """Return the minor versions of a range: `0.14 to 0.20`, `1.21 and later`."""
+    newest = "and later" if versions.newest is None else f"to {minor_text(versions.newest)}"
+    return f"{minor_text(versions.oldest)} {newest}"
+
+
+def range_text(versions: VersionRange) -> str:
+    """Return a range with its product: `Kueue 0.14 to 0.20`."""
+    return f"{versions.product} {minors_text(versions)}"

@@ -146,7 +146,8 @@ def nothing_refused(program: Program) -> Iterator[Refusal]:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A target of emission: name, capabilities, emit function, further refusals, and files on which the table depends.
+    """A target of emission: name, capabilities, emit function, kinds of its objects, further refusals, and files on which
+    the table depends.
 
     Supported versions are in the engine's traits.
     """
@@ -154,6 +155,7 @@ class Backend:
     name: str
     capabilities: Mapping[Feature, Capability]
     emit: Callable[[Program], Output]
+    kinds: tuple[str, ...]
     refusals: Callable[[Program], Iterator[Refusal]] = nothing_refused
     conditions: tuple[Condition, ...] = ()
 

@@ -8,9 +8,11 @@ from dataclasses import replace
 from apportion_compiler.backends.capability import Output
 from apportion_compiler.ir.program import Program
 
+ADMISSION_KINDS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+
 FAMILIES: Mapping[str, frozenset[str]] = {
     "access": frozenset(("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")),
-    "admission": frozenset(("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")),
+    "admission": frozenset(ADMISSION_KINDS),
     "namespaces": frozenset(("Namespace",)),
     "priority-classes": frozenset(("PriorityClass",)),
     "quotas": frozenset(("ResourceQuota", "LimitRange")),

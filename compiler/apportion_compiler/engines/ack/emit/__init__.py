@@ -27,6 +27,7 @@ from apportion_compiler.backends.capability import (
     Refusal,
     Unsupported,
 )
+from apportion_compiler.backends.object_families import ADMISSION_KINDS
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.backends.quota_tree import OWN_GUARANTEE_ALONE, beyond_numbers, shares_guarantee
 from apportion_compiler.engines.ack.emit.admission import engine_table
@@ -210,4 +211,7 @@ CONDITIONS = (
 )
 """Settings of ACK's components on which the table depends."""
 
-BACKEND = Backend("ack", CAPABILITIES, emit, refusals, conditions=CONDITIONS)
+KINDS = ("PriorityClass", "Queue", "ElasticQuotaTree", *ADMISSION_KINDS)
+"""The kinds of its objects, in apply order."""
+
+BACKEND = Backend("ack", CAPABILITIES, emit, KINDS, refusals, conditions=CONDITIONS)

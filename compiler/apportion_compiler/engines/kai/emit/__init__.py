@@ -26,6 +26,7 @@ from apportion_compiler.backends.capability import (
     Unsupported,
 )
 from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.backends.object_families import ADMISSION_KINDS
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.engines.kai.emit.admission import engine_table
 from apportion_compiler.engines.kai.emit.chart import (
@@ -182,4 +183,7 @@ CONDITIONS = (
 )
 """KAI's configuration on which the table depends."""
 
-BACKEND = Backend("kai", CAPABILITIES, emit, conditions=CONDITIONS)
+KINDS = ("PriorityClass", "Topology", "SchedulingShard", "Queue", *ADMISSION_KINDS)
+"""The kinds of its objects, in apply order."""
+
+BACKEND = Backend("kai", CAPABILITIES, emit, KINDS, conditions=CONDITIONS)

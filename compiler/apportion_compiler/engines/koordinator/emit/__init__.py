@@ -25,6 +25,7 @@ from apportion_compiler.backends.capability import (
     Output,
     Unsupported,
 )
+from apportion_compiler.backends.object_families import ADMISSION_KINDS
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.engines.koordinator.emit.admission import engine_table
 from apportion_compiler.engines.koordinator.emit.config import CONFIG_FILE, VALUES_FILE, artifacts
@@ -168,4 +169,7 @@ CONDITIONS = (
 )
 """Koordinator's configuration on which the table depends."""
 
-BACKEND = Backend("koordinator", CAPABILITIES, emit, refusals, conditions=CONDITIONS)
+KINDS = ("PriorityClass", "ClusterNetworkTopology", "ElasticQuotaProfile", "ElasticQuota", *ADMISSION_KINDS)
+"""The kinds of its objects, in apply order."""
+
+BACKEND = Backend("koordinator", CAPABILITIES, emit, KINDS, refusals, conditions=CONDITIONS)

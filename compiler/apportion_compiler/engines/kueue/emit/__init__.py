@@ -25,6 +25,7 @@ from apportion_compiler.backends.capability import (
     Unsupported,
 )
 from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.backends.object_families import ADMISSION_KINDS
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.engines.kueue.emit.admission import engine_table
 from apportion_compiler.engines.kueue.emit.declared_objects import replaced_by_declared
@@ -199,4 +200,18 @@ CONDITIONS = (
 )
 """Configuration of Kueue and kube-scheduler on which the table depends."""
 
-BACKEND = Backend("kueue", CAPABILITIES, emit, refusals, conditions=CONDITIONS)
+KINDS = (
+    "PriorityClass",
+    "WorkloadPriorityClass",
+    "Topology",
+    "ResourceFlavor",
+    "ProvisioningRequestConfig",
+    "AdmissionCheck",
+    "Cohort",
+    "ClusterQueue",
+    "LocalQueue",
+    *ADMISSION_KINDS,
+)
+"""The kinds of its objects, in apply order."""
+
+BACKEND = Backend("kueue", CAPABILITIES, emit, KINDS, refusals, conditions=CONDITIONS)

@@ -27,6 +27,7 @@ from apportion_compiler.backends.capability import (
     Refusal,
     Unsupported,
 )
+from apportion_compiler.backends.object_families import ADMISSION_KINDS
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.engines.native.emit.access import cluster_roles, reader_bindings, role_bindings
 from apportion_compiler.engines.native.emit.namespaces import namespaces
@@ -196,4 +197,16 @@ CONDITIONS = (
 )
 """kube-scheduler's configuration on which the table depends."""
 
-BACKEND = Backend(NAME, CAPABILITIES, emit, refusals, conditions=CONDITIONS)
+KINDS = (
+    "PriorityClass",
+    "Namespace",
+    "LimitRange",
+    "ResourceQuota",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "RoleBinding",
+    *ADMISSION_KINDS,
+)
+"""The kinds of its objects, in apply order."""
+
+BACKEND = Backend(NAME, CAPABILITIES, emit, KINDS, refusals, conditions=CONDITIONS)

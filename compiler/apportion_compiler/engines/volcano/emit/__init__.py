@@ -25,6 +25,7 @@ from apportion_compiler.backends.capability import (
     Refusal,
     Unsupported,
 )
+from apportion_compiler.backends.object_families import ADMISSION_KINDS
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.engines.volcano.emit.admission import engine_table
 from apportion_compiler.engines.volcano.emit.bounds import beyond_engine
@@ -185,4 +186,7 @@ CONDITIONS = (
 )
 """Volcano's configuration on which the table depends."""
 
-BACKEND = Backend("volcano", CAPABILITIES, emit, refusals, conditions=CONDITIONS)
+KINDS = ("PriorityClass", "ConfigMap", "Queue", *ADMISSION_KINDS)
+"""The kinds of its objects, in apply order."""
+
+BACKEND = Backend("volcano", CAPABILITIES, emit, KINDS, refusals, conditions=CONDITIONS)

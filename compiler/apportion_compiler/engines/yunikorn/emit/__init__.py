@@ -24,6 +24,7 @@ from apportion_compiler.backends.capability import (
     Output,
     Unsupported,
 )
+from apportion_compiler.backends.object_families import ADMISSION_KINDS
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.backends.quota_tree import OWN_GUARANTEE_ALONE
 from apportion_compiler.engines.yunikorn.emit.admission import admission_policies
@@ -155,4 +156,7 @@ CONDITIONS = (
 )
 """YuniKorn's configuration on which the table depends."""
 
-BACKEND = Backend("yunikorn", CAPABILITIES, emit, refusals, conditions=CONDITIONS)
+KINDS = ("PriorityClass", "ConfigMap", *ADMISSION_KINDS)
+"""The kinds of its objects, in apply order."""
+
+BACKEND = Backend("yunikorn", CAPABILITIES, emit, KINDS, refusals, conditions=CONDITIONS)
