@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,7 @@ from apportion_cli.cycle_report import job_text, queue_text, reported_text
 from apportion_cli.delivery import deliver
 from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
+from apportion_cli.kubectl.scheduler_reports import pod_scheduled_messages
 from apportion_cli.options import Output
 from apportion_cli.snapshot_commands import snapshot_command
 
@@ -56,7 +57,7 @@ def explain_inputs(
         inputs: The cluster.
         outputs: Where to print, and in which format.
         fail_on: The severity of findings that changes the exit code.
-        reported: The messages of the cluster's scheduler about the job, each with its pods; None if unknown.
+        reported: The messages of the cluster's scheduler about the job, each with its pods; None for those of `inputs`.
 
     Raises:
         click.UsageError: If there is no such job or queue.
@@ -71,6 +72,9 @@ def explain_inputs(
     _check_objects(kind, inputs.snapshot, inputs.name)
     session = cycle(inputs.snapshot, inputs.settings)
     document, text = _job(session, name) if kind == "job" else _queue(session, name, inputs)
+    if reported is None and kind == "job":
+        # A snapshot without messages of a scheduler has none to show.
+        reported = pod_scheduled_messages(inputs.objects, document["namespace"], document["job"]) or None
     if reported is not None:
         document["reported"] = [{"message": message, "pods": list(pods)} for message, pods in reported.items()]
         text = reported_text(reported) + text
@@ -90,7 +94,7 @@ def _check_objects(kind: str, snapshot: Snapshot, files: str) -> None:
         )
 
 
-def _job(session: Session, name: str) -> tuple[dict[str, object], str]:
+def _job(session: Session, name: str) -> tuple[dict[str, Any], str]:
     from apportion_runtime.core.explain.evictions import evictions
     from apportion_runtime.core.explain.pending import why_pending
     from apportion_runtime.snapshots.decisions import job_document
@@ -106,7 +110,7 @@ def _job(session: Session, name: str) -> tuple[dict[str, object], str]:
     return document, job_text(document, explained.lines, evicted)
 
 
-def _queue(session: Session, name: str, inputs: ClusterInputs) -> tuple[dict[str, object], str]:
+def _queue(session: Session, name: str, inputs: ClusterInputs) -> tuple[dict[str, Any], str]:
     from apportion_runtime.core.explain.fair_share import fair_share
     from apportion_runtime.core.explain.pending import unusable_queue
     from apportion_runtime.snapshots.decisions import queue_document

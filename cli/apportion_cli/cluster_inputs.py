@@ -45,6 +45,8 @@ class ClusterInputs:
     sources: Sources
     name: str
     """The files that it was read from, as they were given."""
+    objects: Sequence[Mapping[str, Any]] = ()
+    """The objects in the files, if they are objects of a cluster."""
 
     def show(self, console: Console, fail_on: str) -> ExitCode:
         """Print the findings to standard error, and return their exit code."""
@@ -85,7 +87,6 @@ def read_live_objects(
     Raises:
         click.UsageError: If there is no such shard.
     """
-    from apportion_compiler.diagnostics.diagnostic import Severity
     from apportion_runtime.snapshots.snapshot_reader import read_objects
 
     sources = Sources(project_root(Path.cwd() / "snapshot"), None)
@@ -93,7 +94,7 @@ def read_live_objects(
     sources.hold(name, "")
     with _known_shard(shard, name):
         read = read_objects(objects, now=now, shard=shard)
-    found = tuple(replace(_finding(replace(fault, file=name)), severity=Severity.WARNING) for fault in read.faults)
+    found = [_live_finding(fault, name) for fault in read.faults]
     return ClusterInputs(read.snapshot, read.settings, _report(found, name), sources, name)
 
 
@@ -117,7 +118,8 @@ def _inputs(read: SnapshotReading, sources: Sources, entry: str, name: str) -> C
     from apportion_runtime.snapshots.faults import has_errors
 
     decidable = None if has_errors(read.faults) else read.snapshot
-    return ClusterInputs(decidable, read.settings, _report(map(_finding, read.faults), entry), sources, name)
+    report = _report(map(_finding, read.faults), entry)
+    return ClusterInputs(decidable, read.settings, report, sources, name, read.objects)
 
 
 def _report(found: Iterable[Diagnostic], entry: str) -> Report:
@@ -171,6 +173,14 @@ def _finding(fault: Fault) -> Diagnostic:
 
     at = SourceLocation(fault.file, fault.line)
     return Diagnostic(SNAPSHOTS[fault.kind], fault.address, fault.message, at=at, hint=fault.hint)
+
+
+def _live_finding(fault: Fault, cluster: str) -> Diagnostic:
+    from apportion_compiler.diagnostics.diagnostic import Severity
+    from apportion_runtime.snapshots.faults import HINTS_FOR_FILES
+
+    hint = None if fault.hint in HINTS_FOR_FILES else fault.hint
+    return replace(_finding(replace(fault, file=cluster)), severity=Severity.WARNING, hint=hint)
 
 
 def moment(command: Callable[..., object]) -> Callable[..., object]:

@@ -51,12 +51,12 @@ def job_text(document: Mapping[str, Any], explained: Sequence[str], evicted: Ite
     head, *reasons = explained
     lines = [head, *reasons]
     if not reasons:
-        lines.append("  no pending pods")
+        lines.append("  no pending pods" if document["pods"] else "  the pod group has no pods")
     places: dict[str, list[str]] = {}
     for pod in document["pods"]:
         where = f"{pod['status']} on {pod['node']}" if pod["node"] else pod["status"]
         places.setdefault(where, []).append(pod["pod"])
-    lines += ["", "pods"]
+    lines += ["", "pods"] if places else []
     lines += [f"  {where}: {_some(names)}" for where, names in sorted(places.items())]
     for each in evicted:
         lines += ["", *each]

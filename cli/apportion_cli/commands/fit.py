@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -110,7 +111,11 @@ with_snapshot_command(fit, "kai", "> prod.json", ("jobs",))
 
 
 def answer_fit(
-    request: FitRequest, snapshot_of: Callable[[str], ClusterSnapshot | None], outputs: Sequence[Output]
+    request: FitRequest,
+    snapshot_of: Callable[[str], ClusterSnapshot | None],
+    outputs: Sequence[Output],
+    *,
+    without_policy: str | None = None,
 ) -> int:
     """Print the answer to a request, and return the exit code.
 
@@ -118,6 +123,7 @@ def answer_fit(
         request: What is asked.
         snapshot_of: Returns the snapshot of a cluster, given as `ENV/CLUSTER`; None for an idle one.
         outputs: Formats and files.
+        without_policy: What to do if the policy is the current directory, and it has none; None for its finding.
 
     Raises:
         PreconditionError: If the workload, the policy or the snapshot cannot be read.
@@ -130,6 +136,7 @@ def answer_fit(
     from apportion_cli.workload_shard import shard_of
     from apportion_compiler.compile import check_policy
     from apportion_compiler.diagnostics.diagnostic import has_errors
+    from apportion_policy.evaluation.tree import ENTRY_NAMES
     from apportion_review.fit.clusters import ObservedCluster, of_shard
     from apportion_review.fit.document import fit_json
     from apportion_review.fit.fit import Question
@@ -138,6 +145,8 @@ def answer_fit(
 
     console = current()
     located, others = read_workload(request.file, request.name)
+    if without_policy is not None and request.policy == "." and not any(Path(name).exists() for name in ENTRY_NAMES):
+        raise PreconditionError("the current directory has no policy", hint=without_policy)
     inputs = read_policy(request.policy, request.limits)
     if inputs.policy is None:
         return show_findings(console, inputs, inputs.diagnostics, "error")

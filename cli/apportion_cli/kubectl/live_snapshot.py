@@ -27,16 +27,23 @@ def live_objects(kubeconfig: str | None, context: str | None) -> list[Object]:
 
     from apportion_runtime.kube.cluster_reader import cluster_objects
     from apportion_runtime.kube.connection import connect
+    from apportion_runtime.kube.definitions import MissingDefinitions, check_definitions
     from apportion_runtime.kube.errors import Refused, Unreachable
 
     try:
-        return list(cluster_objects(connect(kubeconfig, context)))
+        connection = connect(kubeconfig, context)
+        try:
+            return list(cluster_objects(connection))
+        except Refused:
+            check_definitions(connection)
+            raise
     except Unreachable as unreachable:
         raise PreconditionError(str(unreachable)) from None
+    except MissingDefinitions as missing:
+        raise PreconditionError(str(missing), hint=missing.installation) from None
     except Refused as refused:
         raise PreconditionError(
-            f"the cluster cannot be read: {refused}",
-            hint="install KAI Scheduler's CRDs, or request `list` permission on these resources",
+            f"the cluster cannot be read: {refused}", hint="request `list` permission on these resources"
         ) from None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import yaml
 
-from apportion_api.kai.names import POD_GROUP_ANNOTATION, TOP_OWNER_ANNOTATION
+from apportion_api.kai.names import NODE_POOL_LABEL, POD_GROUP_ANNOTATION, TOP_OWNER_ANNOTATION
 
 Object = dict[str, Any]
 
@@ -48,6 +48,33 @@ def pod_group_of(objects: Sequence[Object], name: str, namespace: str | None) ->
         matches = ", ".join(sorted("/".join(filter(None, target)) for target in found))
         raise click.UsageError(f"{name} is ambiguous: {matches}; pass -n NAMESPACE or the name of a pod group")
     return next(iter(found.values()))
+
+
+def shard_of(objects: Sequence[Object], namespace: str, group: str, wanted: str | None) -> str | None:
+    """Return the SchedulingShard that schedules a pod group; None if the group is not of a node pool.
+
+    Raises:
+        click.UsageError: If another shard is wanted, or no shard schedules the node pool of the group.
+    """
+    key, pool, shards = NODE_POOL_LABEL, "", dict[str, str]()
+    for one in objects:
+        metadata, spec = one["metadata"], one.get("spec") or {}
+        if one["kind"] == "Config":
+            key = (spec.get("global") or {}).get("nodePoolLabelKey") or key
+        elif one["kind"] == "SchedulingShard":
+            shards.setdefault(spec.get("partitionLabelValue") or "", metadata["name"])
+    for one in objects:
+        metadata = one["metadata"]
+        if one["kind"] == "PodGroup" and (metadata.get("namespace") or "", metadata["name"]) == (namespace, group):
+            pool = (metadata.get("labels") or {}).get(key) or ""
+    if not pool:
+        return wanted
+    label = f"pod group {namespace}/{group} has the label {key}={pool}"
+    if pool not in shards:
+        raise click.UsageError(f"{label}, but no SchedulingShard schedules this node pool, so its pods stay pending")
+    if wanted not in (None, shards[pool]):
+        raise click.UsageError(f"{label}; it belongs to SchedulingShard {shards[pool]}, not {wanted}")
+    return shards[pool]
 
 
 def _subjects(objects: Sequence[Object]) -> Iterator[tuple[str, str, tuple[str, str]]]:

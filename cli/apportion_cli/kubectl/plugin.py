@@ -107,7 +107,7 @@ def why(
     kubectl apportion why rayjob/train-7b -n vision
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.cluster_explanations import explain_inputs
-    from apportion_cli.kubectl.pending_subjects import pod_group_of
+    from apportion_cli.kubectl.pending_subjects import pod_group_of, shard_of
     from apportion_cli.kubectl.scheduler_reports import pod_scheduled_messages
 
     objects = live_objects(kubeconfig, context)
@@ -115,6 +115,7 @@ def why(
     if isinstance(subject, dict):
         current().out(f"{_ungrouped(subject)}\n")
         return ExitCode.FINDINGS
+    shard = shard_of(objects, *subject, shard)
     inputs, reported = live_inputs(objects, shard), pod_scheduled_messages(objects, *subject)
     return explain_inputs("job", "/".join(subject), inputs, outputs=outputs, fail_on="error", reported=reported)
 
@@ -181,7 +182,8 @@ def fit(
     from apportion_cli.kubectl.live_snapshot import live_snapshot
 
     request = FitRequest(policy, file, None, queue_id, env, cluster, None, shard, as_of, limits(None, None), gpu_model)
-    return answer_fit(request, lambda _: live_snapshot(kubeconfig, context), outputs)
+    hint = "pass the policy of the cluster: --policy FILE --env NAME"
+    return answer_fit(request, lambda _: live_snapshot(kubeconfig, context), outputs, without_policy=hint)
 
 
 @kubectl_apportion.command()

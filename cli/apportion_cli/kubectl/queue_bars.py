@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from apportion_runtime.core.explain.amounts import GIGABYTE
 from apportion_runtime.core.queue_share import QueueShare
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, UNLIMITED
 from apportion_runtime.core.session import Session
 
-_UNITS = {"cpu": (CPU, 1000, "cores"), "memory": (MEMORY, 1024**3, "GiB"), "gpu": (GPU, 1, "GPUs")}
+_UNITS = {"cpu": (CPU, 1000, "cores"), "memory": (MEMORY, GIGABYTE, "GB"), "gpu": (GPU, 1, "GPUs")}
 """The index of each resource in the core's amounts, its unit in these, and the unit's name."""
 _NAME, _BAR = 22, 20
 _COLUMNS = {"USED": 7, "GUARANTEED": 10, "BORROWED": 8, "LIMIT": 7}

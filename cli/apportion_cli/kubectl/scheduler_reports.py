@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apportion_api.kai.names import POD_GROUP_ANNOTATION
 
-Object = dict[str, Any]
+Object = Mapping[str, Any]
 
 
 def pod_scheduled_messages(objects: Sequence[Object], namespace: str, group: str) -> dict[str, list[str]]:
@@ -29,9 +29,14 @@ def pod_scheduled_messages(objects: Sequence[Object], namespace: str, group: str
 
 def pod_scheduled_message(pod: Object) -> str | None:
     """Return why a pod is pending; None if nothing was written."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    messages = (c.get("message") for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False")
-    return next((message for message in messages if message), None)
+    conditions = (pod.get("status") or {}).get("conditions")
+    # In a file, conditions may have any shape: a cycle does not read them.
+    for one in conditions if isinstance(conditions, list) else ():
+        if isinstance(one, dict) and (one.get("type"), one.get("status")) == ("PodScheduled", "False"):
+            message = one.get("message")
+            if message and isinstance(message, str):
+                return message
+    return None
 
 
 def _is_pending(pod: Object) -> bool:

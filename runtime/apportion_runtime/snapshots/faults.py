@@ -62,6 +62,12 @@ UNKNOWN_CLASS = "unknown-priority-class"
 IGNORED_VALUE = "ignored-value"
 UNKNOWN_SELECTOR = "unknown-device-selector"
 
+INCLUDE = "include the referenced objects"
+EXPORT_TOGETHER = "export all objects at the same time"
+INCLUDE_GPU_GROUP = "include the runai-gpu-group label of pods that share a device"
+HINTS_FOR_FILES = frozenset((INCLUDE, EXPORT_TOGETHER, INCLUDE_GPU_GROUP))
+"""Hints about how a file is made, which do not apply to a cluster that is read directly."""
+
 ERRORS = frozenset((UNREADABLE, QUANTITY, NEGATIVE, DUPLICATE, CYCLE))
 """Faults that prevent a cycle. With all others, the engine and the simulation continue."""
 
@@ -82,4 +88,4 @@ def instead(wrong: str, known: Iterable[str]) -> str:
     near = get_close_matches(wrong, names, n=1)
     if near:
         return f"did you mean `{near[0]}`?"
-    return f"use an existing name: {', '.join(names[:5])}" if names else "include the referenced objects"
+    return f"use an existing name: {', '.join(names[:5])}" if names else INCLUDE

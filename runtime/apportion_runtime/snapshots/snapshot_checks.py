@@ -10,7 +10,9 @@ from apportion_runtime.core.snapshot import DeviceKey, Node, Pod, PodGroup, Snap
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES
 from apportion_runtime.snapshots.faults import (
     DUPLICATE,
+    EXPORT_TOGETHER,
     IGNORED_VALUE,
+    INCLUDE_GPU_GROUP,
     NEGATIVE,
     OVERCOMMITTED,
     OVERLAPPING,
@@ -183,8 +185,7 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
             parts[group] = parts.get(group, 0.0) + portion
         if not pod.gpu_groups and not pod.gpu.mig:
             message = "the pod uses a fraction of an unknown GPU; the fraction is not counted"
-            hint = "include the runai-gpu-group label of pods that share a device"
-            yield Fault(IGNORED_VALUE, _pod(pod), message, hint, places.at("Pod", pod.uid, "gpu_groups"))
+            yield Fault(IGNORED_VALUE, _pod(pod), message, INCLUDE_GPU_GROUP, places.at("Pod", pod.uid, "gpu_groups"))
     over = [
         f"{_amount(name, used[name])} of {_amount(name, had)} {name}"
         for name, had in sorted(node.allocatable.items())
@@ -195,8 +196,7 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
         over.append(f"{gpus + len(parts):g} of {devices:g} GPUs")
     if over:
         message = f"the pods on the node exceed its allocatable resources: {', '.join(over)}"
-        hint = "export all objects at the same time"
-        yield Fault(OVERCOMMITTED, address, message, hint, place)
+        yield Fault(OVERCOMMITTED, address, message, EXPORT_TOGETHER, place)
     for group, portion in sorted(parts.items()):
         if round(portion * _PARTS) > _PARTS:
             message = f"pods use {portion:.4g} GPUs in runai-gpu-group `{group}`, which is a single GPU"
@@ -226,9 +226,8 @@ def _held_twice(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
             other = holders.setdefault(key, name)
             if other != name:
                 message = f"device {'/'.join(key)} is also allocated to claim {other}"
-                hint = "export all objects at the same time"
                 place = places.at("ResourceClaim", name, "allocation")
-                yield Fault(OVERLAPPING, f"resource claim {name}", message, hint, place)
+                yield Fault(OVERLAPPING, f"resource claim {name}", message, EXPORT_TOGETHER, place)
 
 
 def _pod(pod: Pod) -> str:

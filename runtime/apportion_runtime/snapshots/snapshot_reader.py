@@ -58,11 +58,15 @@ _SECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class SnapshotReading:
-    """The result of parsing: a snapshot, or None if the texts contain none, and its faults."""
+    """The result of parsing: a snapshot, or None if the texts contain none, and its faults.
+
+    `objects` are the objects of the cluster, with the fields that a cycle does not read; a document has none.
+    """
 
     snapshot: Snapshot | None
     settings: Settings
     faults: tuple[Fault, ...]
+    objects: Sequence[Mapping[str, Any]] = ()
 
 
 def read_snapshot(sources: Sequence[Source], *, now: float | None = None, shard: str | None = None) -> SnapshotReading:
@@ -85,7 +89,8 @@ def read_snapshot(sources: Sequence[Source], *, now: float | None = None, shard:
         faults.append(_nothing(sources))
     places = RecordLocations(cluster.place_of, _OF_OBJECTS)
     faults += check_snapshot(cluster.snapshot, places, cluster.elsewhere, unreadable_queues(faults))
-    return SnapshotReading(cluster.snapshot, cluster.settings, located(faults, sources))
+    objects = [each.data for each in found]
+    return SnapshotReading(cluster.snapshot, cluster.settings, located(faults, sources), objects)
 
 
 def read_objects(objects: Iterable[Mapping[str, Any]], *, now: float, shard: str | None = None) -> SnapshotReading:

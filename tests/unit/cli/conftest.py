@@ -9,10 +9,15 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from apportion_cli.main import main
+
+if TYPE_CHECKING:
+    from tests.unit.cli.plugin_clusters import Plugin, Told
+    from tests.unit.runtime.kube.api_server import ApiServer
 
 _OURS = ("APPORTION_", "GITHUB_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CI", "_APPORTION")
 
@@ -66,5 +71,37 @@ def run_process() -> Run:
             check=False,
         )
         return Result(finished.returncode, finished.stdout, finished.stderr)
+
+    return call
+
+
+@pytest.fixture
+def server() -> ApiServer:
+    """The cluster of the kubectl plugin."""
+    # The extra `kube` may not be installed.
+    from tests.unit.cli.plugin_clusters import small_cluster
+
+    return small_cluster()
+
+
+@pytest.fixture
+def kubeconfig(server: ApiServer, tmp_path: Path) -> Iterator[Path]:
+    from tests.unit.cli.plugin_clusters import kubeconfig_of
+
+    with kubeconfig_of(server, tmp_path / "kubeconfig") as file:
+        yield file
+
+
+@pytest.fixture
+def plugin(kubeconfig: Path, capfd: pytest.CaptureFixture[str]) -> Plugin:
+    """`kubectl apportion` on the cluster."""
+    from tests.unit.cli.plugin_clusters import Told
+
+    from apportion_cli.kubectl.plugin import main as kubectl_apportion
+
+    def call(*arguments: str | Path) -> Told:
+        code = kubectl_apportion([*map(str, arguments), "--kubeconfig", str(kubeconfig)])
+        captured = capfd.readouterr()
+        return Told(code, captured.out, captured.err)
 
     return call

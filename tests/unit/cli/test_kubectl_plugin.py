@@ -3,83 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.unit.cli.plugin_clusters import Plugin, grouped, queue_with
 from tests.unit.cli.test_fit import made_policy, policy_text
 from tests.unit.review.fit_clusters import bound, compiled, job, snapshot
-from tests.unit.runtime.kube.api_server import ApiServer, Rejection, Sent, serving
-from tests.unit.runtime.kube.objects import TRAIN, node, pod, pod_group, queue
+from tests.unit.runtime.kube.api_server import ApiServer, Rejection, Sent
+from tests.unit.runtime.kube.objects import pod, pod_group, queue
 
 from apportion_cli.kubectl.plugin import main
 from apportion_runtime.kube.cluster_reader import SNAPSHOT
 
 pytest.importorskip("kubernetes", reason="the extra `kube` is not installed")
-
-TREE = (queue("all", None, 8), queue("nlp", "all", 4, 6), queue("vision", "all", 4))
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    code: int
-    out: str
-    err: str
-
-
-Plugin = Callable[..., Told]
-
-
-def _grouped(name: str, queue_: str, gpus: int, on: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
-    made = pod(name, queue_, gpus, on=on, **{"pod-group-name": f"pg-{name}"})
-    group = pod_group(f"pg-{name}", queue_, 1)
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": f"{name}-job", "uid": f"uid-{name}-job"}
-    group["metadata"]["ownerReferences"] = [owner]
-    return made, group
-
-
-def _queue_with(name: str, parent: str | None = None, **spec: Any) -> dict[str, Any]:
-    made = queue(name, parent, 1)
-    made["spec"].update(spec)
-    return made
-
-
-@pytest.fixture
-def server() -> ApiServer:
-    server = ApiServer()
-    server.add(node("n1", 8), TRAIN, *TREE)
-    server.add(*_grouped("bert", "nlp", 4, "n1"), *_grouped("gpt", "nlp", 2, "n1"), *_grouped("late", "nlp", 1))
-    return server
-
-
-@pytest.fixture
-def kubeconfig(server: ApiServer, tmp_path: Path) -> Iterator[Path]:
-    with serving(server) as connect:
-        host = connect("").configuration.host
-        file = tmp_path / "kubeconfig"
-        document = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "test",
-            "clusters": [{"name": "test", "cluster": {"server": host}}],
-            "users": [{"name": "test", "user": {}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-        }
-        file.write_text(yaml.safe_dump(document), encoding="utf-8")
-        yield file
-
-
-@pytest.fixture
-def plugin(kubeconfig: Path, capfd: pytest.CaptureFixture[str]) -> Plugin:
-    def call(*arguments: str | Path) -> Told:
-        code = main([*map(str, arguments), "--kubeconfig", str(kubeconfig)])
-        captured = capfd.readouterr()
-        return Told(code, captured.out, captured.err)
-
-    return call
 
 
 def test_top_shows_guaranteed_used_borrowed_and_limit_in_eighty_columns(plugin: Plugin) -> None:
@@ -98,24 +37,6 @@ def test_top_shows_guaranteed_used_borrowed_and_limit_in_eighty_columns(plugin: 
     assert max(map(len, told.out.splitlines())) <= 80
     page = Path(__file__).parents[3] / "docs/kubectl-plugin.md"
     assert f"$ kubectl apportion top\n{told.out}```" in page.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("quota", "limit", "row"),
-    [
-        (1e308, 1e308, "a                            0     1e+308        0  1e+308 ...................."),
-        (-1e308, -1e308, "a                            0    -1e+308   1e+308 -1e+308 |"),
-        (9_999_999, 25_000_000, "a                            0    9999999        0 2.5e+07 ...................."),
-    ],
-)
-def test_huge_amounts_of_a_queue_keep_the_columns(
-    server: ApiServer, plugin: Plugin, quota: float, limit: float, row: str
-) -> None:
-    server.add(_queue_with("a", resources={"gpu": {"quota": quota, "limit": limit}}))
-    told = plugin("top")
-    assert told.code == 0
-    assert told.out.splitlines()[3] == row
-    assert max(map(len, told.out.splitlines())) <= 80
 
 
 def test_top_as_json_has_the_same_amounts(plugin: Plugin) -> None:
@@ -211,7 +132,7 @@ def test_json_has_messages_of_the_scheduler(server: ApiServer, plugin: Plugin) -
 
 
 def test_result_is_labelled_as_simulated_without_messages_of_the_scheduler(server: ApiServer, plugin: Plugin) -> None:
-    made, group = _grouped("calm", "vision", 1)
+    made, group = grouped("calm", "vision", 1)
     server.add(_unscheduled(made, "scheduled", status="True"), group)
     told = plugin("why", "calm")
     assert told.out.startswith("Simulated next cycle\n")
@@ -239,53 +160,6 @@ def test_queue_explanation_has_fair_share(plugin: Plugin) -> None:
     assert told.code == 0
     assert "queue nlp, a child of queue all" in told.out
     assert plugin("queue", "npl").code == 2
-
-
-MALFORMED: dict[str, tuple[tuple[dict[str, Any], ...], tuple[str, ...]]] = {
-    "cycle": ((_queue_with("a", "b"), _queue_with("b", "a")), ("in queue a", "a → b → a")),
-    "own parent": ((_queue_with("a", "a"),), ("in queue a", "queue `a` is its own parent")),
-    "missing parent": ((_queue_with("a", "gone"),), ("in queue a", "parent queue `gone` does not exist")),
-    "duration": ((_queue_with("a", reclaimMinRuntime="soon"),), ("in queue a", '`reclaimMinRuntime`: "soon"')),
-    "negative amount": ((_queue_with("a", resources={"gpu": {"quota": -3}}),), ("in queue a", "gpu")),
-    "type": (
-        (_queue_with("a", resources={"gpu": {"quota": "four"}}),),
-        ("in queue a", "`spec.resources.gpu.quota`", "the string `four`"),
-    ),
-}
-"""Queues that are malformed, and what is said of them."""
-
-
-@pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_queue_is_a_warning_and_the_others_are_shown_as_before(
-    server: ApiServer, plugin: Plugin, name: str
-) -> None:
-    calls = (("top",), ("queue", "nlp"), ("why", "late"))
-    before = [plugin(*call) for call in calls]
-    queues, said = MALFORMED[name]
-    server.add(*queues)
-    for call, valid in zip(calls, before, strict=True):
-        told = plugin(*call)
-        assert told.code == 0
-        assert "error" not in told.err
-        assert [text for text in said if "warning[AP8" not in told.err or text not in told.err] == []
-        rows = [line for line in told.out.splitlines() if not line.startswith("a ")]
-        assert rows == valid.out.splitlines()
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("cycle", "queue a is ignored: its parents form a cycle (a → b → a); remove `parentQueue` from one of these"),
-        ("own parent", "queue a is ignored: it is its own parent; remove `parentQueue` from queue a"),
-        ("missing parent", "queue a is ignored: its parent gone does not exist; create queue gone"),
-        ("type", "queue a is ignored: `spec.resources.gpu.quota`: expected a finite number, found the string `four`"),
-    ],
-)
-def test_explanation_of_an_ignored_queue_says_why(server: ApiServer, plugin: Plugin, name: str, said: str) -> None:
-    server.add(*MALFORMED[name][0])
-    told = plugin("queue", "a")
-    assert told.code == 2
-    assert f"Error: {said}" in told.err
 
 
 def test_snapshot_can_be_read_again(plugin: Plugin, tmp_path: Path) -> None:
@@ -346,6 +220,99 @@ def test_rejected_list_is_one_line_error_with_hint(server: ApiServer, plugin: Pl
     assert told.code == 3
     assert "kubectl apportion: error: the cluster cannot be read: queues is forbidden" in told.err
     assert "hint:" in told.err
+
+
+def test_missing_definitions_are_named_with_the_command_that_installs_them(server: ApiServer, plugin: Plugin) -> None:
+    def answer(sent: Sent) -> Rejection | None:
+        is_missing = sent.path.partition("?")[0].endswith("/podgroups")
+        return Rejection(404, "404 page not found") if is_missing else None
+
+    server.answer = answer
+    for call in (("top",), ("why", "late"), ("snapshot",)):
+        told = plugin(*call)
+        assert told.code == 3
+        assert "the API server does not serve podgroups.scheduling.run.ai (v2alpha2)" in told.err
+        assert "helm show crds oci://ghcr.io/kai-scheduler/kai-scheduler/kai-scheduler" in told.err
+        assert "404" not in told.err
+
+
+def test_memory_has_the_unit_of_the_queue_explanation(server: ApiServer, plugin: Plugin) -> None:
+    server.add(queue_with("a", resources={"memory": {"quota": 4000, "limit": -1}}))
+    told = plugin("top", "--resource", "memory")
+    assert told.out.startswith("274.88 GB in the cluster\n")
+    assert "a                            0          4" in told.out
+    document = json.loads(plugin("top", "--resource", "memory", "-o", "json").out)
+    assert (document["unit"], document["queues"][0]["guaranteed"]) == ("GB", 4)
+
+
+def test_workload_without_pods_has_no_empty_section(server: ApiServer, plugin: Plugin) -> None:
+    server.add(grouped("empty", "nlp", 1)[1])
+    told = plugin("why", "job/empty-job")
+    assert told.out.splitlines() == [
+        "Simulated next cycle",
+        "job team/pg-empty in queue nlp: 0 pending",
+        "  the pod group has no pods",
+    ]
+
+
+def _of_pool(server: ApiServer, *pools: str) -> None:
+    made, group = grouped("far", "far", 1)
+    far = queue("far", None, 1)
+    for one in (made, group, far):
+        one["metadata"].setdefault("labels", {})["kai.scheduler/node-pool"] = "a100"
+    server.add(made, group, far)
+    for pool in pools:
+        spec = {"partitionLabelValue": pool} if pool else {}
+        metadata = {"name": f"shard-{pool or 'default'}"}
+        server.add({"apiVersion": "kai.scheduler/v1", "kind": "SchedulingShard", "metadata": metadata, "spec": spec})
+
+
+def test_pod_group_of_another_shard_is_explained_in_its_shard(server: ApiServer, plugin: Plugin) -> None:
+    _of_pool(server, "", "a100")
+    told = plugin("why", "far")
+    assert told.code == 0
+    assert "job team/pg-far in queue far: 1 pending" in told.out
+    assert plugin("why", "far", "--shard", "shard-a100").out == told.out
+
+
+@pytest.mark.parametrize(
+    ("pools", "options", "said"),
+    [
+        ((), (), "kai.scheduler/node-pool=a100, but no SchedulingShard schedules this node pool"),
+        (("", "a100"), ("--shard", "shard-default"), "it belongs to SchedulingShard shard-a100, not shard-default"),
+    ],
+)
+def test_pod_group_that_the_shard_does_not_schedule(
+    server: ApiServer, plugin: Plugin, pools: tuple[str, ...], options: tuple[str, ...], said: str
+) -> None:
+    _of_pool(server, *pools)
+    told = plugin("why", "far", *options)
+    assert told.code == 2
+    assert "pod group team/pg-far has the label kai.scheduler/node-pool=a100" in told.err
+    assert said in told.err
+
+
+def test_fit_without_a_policy_names_the_option(plugin: Plugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = tmp_path / "job.yaml"
+    asked.write_text(yaml.safe_dump(job("train", "vision", 1, 8)), encoding="utf-8")
+    told = plugin("fit", "-f", asked)
+    assert told.code == 3
+    assert "error: the current directory has no policy" in told.err
+    assert "hint: pass the policy of the cluster: --policy FILE --env NAME" in told.err
+
+
+def test_messages_of_the_scheduler_are_in_a_snapshot(
+    server: ApiServer, plugin: Plugin, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    _gang_of_four(server)
+    (tmp_path / "cluster.json").write_text(plugin("snapshot").out, encoding="utf-8")
+    told = run("explain", "job", "team/pg-gang", "--snapshot", tmp_path / "cluster.json")
+    live = plugin("why", "pg-gang")
+    assert told.out.splitlines()[:5] == live.out.splitlines()[:5]
+    assert told.out.startswith("Reported by the scheduler (PodScheduled)\n  w0, w1: the API server rejected")
+    other = run("explain", "job", "team/pg-late", "--snapshot", tmp_path / "cluster.json")
+    assert other.out.startswith("job team/pg-late in queue nlp: 1 pending\n")
 
 
 def test_unreachable_cluster_is_an_environment_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

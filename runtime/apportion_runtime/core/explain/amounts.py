@@ -30,9 +30,14 @@ def shortest(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e16 else repr(value)
 
 
+_HUGE = 1e15
+
+
 def quantity(value: float, r: int) -> str:
     """Return an amount of cpu (0), memory (1) or gpu (2) with its unit; -1 is unlimited."""
     if value == UNLIMITED:
         return "unlimited"
-    shown = decimals(value / UNITS[r])
+    amount = value / UNITS[r]
+    # All digits of a huge amount would hide the rest of the line.
+    shown = decimals(amount) if abs(amount) < _HUGE else f"{amount:.3g}"
     return f"{shown} {('core', 'GB', 'GPU')[r]}{'s' if r != 1 and shown != '1' else ''}"
