@@ -42,13 +42,15 @@ class ReservationCheck:
         Raises:
             NotLeader: If this scheduler lost its lease.
         """
+        namespace = self._uid_of_namespace(cluster)
+        if namespace != self._namespace:
+            self._is_passed = False
+            if namespace is not None:
+                # The service account may be created after the namespace.
+                self._until_s, self._rejected_s = None, _FIRST_S
+        self._namespace = namespace
         if self._is_passed:
             return None
-        namespace = self._uid_of_namespace(cluster)
-        if namespace not in (None, self._namespace):
-            # The service account may be created after the namespace.
-            self._until_s, self._rejected_s = None, _FIRST_S
-        self._namespace = namespace
         self._is_repeated = self._until_s is not None and self._clock() < self._until_s
         if self._is_repeated:
             return self._why

@@ -51,6 +51,20 @@ def test_rejected_check_is_repeated_after_times_that_double_until_the_namespace_
     assert check.fault(cluster) is None
 
 
+def test_passed_check_is_repeated_when_the_namespace_is_deleted_and_created_again() -> None:
+    check = ReservationCheck(ReservationSettings("registry.example/reservation:v1"), lambda: 0.0)
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kai-resource-reservation"}}
+    cluster = Memory()
+    cluster.create(namespace)
+    assert check.fault(cluster) is None
+    del cluster.held["Namespace", "", "kai-resource-reservation"]
+    cluster.refuses_creation = Refused(404, 'namespaces "kai-resource-reservation" not found')
+    assert check.fault(cluster) is not None
+    cluster.create(namespace)
+    cluster.refuses_creation = None
+    assert check.fault(cluster) is None
+
+
 def test_failed_check_that_no_pod_needs_any_longer_is_not_due() -> None:
     clock = [0.0]
     check = ReservationCheck(ReservationSettings("registry.example/reservation:v1"), lambda: clock[0])
