@@ -138,7 +138,7 @@ def report_text(compiled: CompileReport, *, check: bool, width: int, brief: bool
     exact = sum(line.verdict == "exact" for report in reports for line in report.fidelity)
     provided = sum(line.verdict == "exact" and bool(line.provided) for r in reports for line in r.fidelity)
     n_clusters = len({(each.target.environment, each.target.cluster) for each in reports})
-    conditional = f", {provided} of them only if:" if provided else ""
+    conditional = f"; {provided} of these features only if:" if provided else ""
     lines += [
         "",
         (
@@ -261,8 +261,8 @@ def _deletions(reports: Sequence[TargetReport], width: int, *, check: bool) -> l
     undeclared = [(r, r.change.undeclared_deletions) for r in reports if check and r.change.undeclared_deletions]
     for title, found in (
         ("to delete from the cluster (prune.json):", pruned),
-        ("kept on the cluster with all their contents; delete manually:", retained),
-        ("listed in prune.json, although this change does not remove them; restore the file:", undeclared),
+        ("kept in the cluster with all their contents; delete them manually:", retained),
+        ("listed in prune.json, although this change does not remove them (restore prune.json):", undeclared),
     ):
         if found:
             lines.append(title)
@@ -281,7 +281,7 @@ def _foreign(compiled: CompileReport, width: int) -> list[str]:
     found = [*((compiled.out / name).as_posix() for name in compiled.foreign), *inside]
     if not found:
         return []
-    title = "not written by this policy, and kept; move these out of the output directory or delete them:"
+    title = "not generated from this policy, so left in place; move these out of the output directory or delete them:"
     return [title, *(line for name in found for line in wrap(name, width, initial_indent="  ")), ""]
 
 

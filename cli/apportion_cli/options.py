@@ -75,7 +75,7 @@ def parse_output(text: str, formats: Sequence[str]) -> Output:
     if format_ not in formats:
         raise ValueError(f"`{format_}` is not one of {', '.join(formats)}")
     if equals and not file:
-        raise ValueError("the file after `=` is missing")
+        raise ValueError("expected a file name after `=`")
     return Output(format_, file if equals and file != "-" else None)
 
 
@@ -106,7 +106,7 @@ def as_of_option(command: Decorated) -> Decorated:
         callback=_parsed(parse_day),
         envvar=variable("as-of"),
         metavar="DATE",
-        help="Date on which overrides and waivers are evaluated (default: today, UTC).",
+        help="Evaluate overrides and waivers as of this date (default: today, UTC).",
     )(command)
 
 

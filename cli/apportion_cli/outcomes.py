@@ -95,7 +95,7 @@ class Outcome:
         total = sum(made.n_evictions for made in found)
         if total > at_most:
             who = ", ".join(
-                f"{made.queue} evicted {_times(made.n_evictions)}{f' by {made.by}' if made.by else ''}"
+                f"{made.queue} was evicted {_times(made.n_evictions)}{f' by {made.by}' if made.by else ''}"
                 for made in found
             )
             raise AssertionError(f"{counted(total, 'eviction')}, expected at most {at_most}: {who}")
@@ -105,7 +105,7 @@ class Outcome:
         __tracebackhide__ = True
         share = self.queue(queue).share
         if share is None:
-            raise AssertionError(f"{queue} had no fair share: no workload requested its GPUs")
+            raise AssertionError(f"{queue} had no fair share: none of its workloads requested GPUs")
         if share < at_least:
             raise AssertionError(
                 f"{queue} used {percent(share)} of its fair share, expected at least {percent(at_least)}"

@@ -127,7 +127,7 @@ def check_report(review: Review) -> None:
             hint=f"replay it with apportion {versions[0]}",
         )
     raise PreconditionError(
-        f"{file} was altered: `{where}` differs from a new report on the same inputs",
+        f"{file} was altered: `{where}` differs from a new report for the same inputs",
         hint="regenerate the report with its recorded command",
     )
 

@@ -91,8 +91,8 @@ def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: s
         raise PreconditionError(f"{source}: shard {shard} does not exist; {alternatives(names)}")
     if shard is None and len(names) > 1:
         raise PreconditionError(
-            f"{source}: the cluster has the shards {listed}, and a simulation covers only one",
-            hint="pass --shard; each shard has the queues for its GPU model, such as vision-h100",
+            f"{source}: the cluster has more than one shard ({listed}); a simulation covers only one",
+            hint="pass --shard; each shard has the queues (such as vision-h100) for its GPU model",
         )
     return of_shard(objects, shard or next(iter(names), None))
 
@@ -161,7 +161,7 @@ def compiled_objects(compilation: Compilation, cluster: str) -> ScenarioObjects:
         model = named(engine)
     except NoModelError:
         raise PreconditionError(
-            f"{cluster} runs {TRAITS[engine].title}, which cannot be simulated; choose one of {known()}"
+            f"{cluster} runs {TRAITS[engine].title}, which cannot be simulated; supported engines: {known()}"
         ) from None
     program = compilation.programs[own[0]]
     nodes = policy_nodes(program)
@@ -198,7 +198,7 @@ def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | No
     except NoModelError:
         environment, name = chosen[0]
         raise PreconditionError(
-            f"{environment}/{name} runs {TRAITS[engines[chosen[0]]].title}, which cannot be simulated; choose one of {known()}"
+            f"{environment}/{name} runs {TRAITS[engines[chosen[0]]].title}, which cannot be simulated; supported engines: {known()}"
         ) from None
     return tuple(by_cluster[chosen[0]])
 

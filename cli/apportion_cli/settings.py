@@ -171,7 +171,7 @@ def _table(text: bytes, table: tuple[str, ...], source: str) -> dict[str, Any] |
     try:
         values: Any = tomllib.loads(text.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as malformed:
-        raise PreconditionError(f"{source} is not TOML: {malformed}") from malformed
+        raise PreconditionError(f"{source} is not valid TOML: {malformed}") from malformed
     for name in table:
         values = values.get(name) if isinstance(values, dict) else None
     return values if isinstance(values, dict) else None

@@ -66,7 +66,7 @@ def comparison_text(comparison: Comparison) -> str:
         all_of_them = counted(len(comparison.workloads), "workload")
         shown = sorted(comparison.workloads, key=_moved, reverse=True)[:_MOST_WORKLOADS]
         most = (
-            f", the {len(shown)} with the largest change in end time" if len(shown) < len(comparison.workloads) else ""
+            f"; the {len(shown)} with the largest change in end time:" if len(shown) < len(comparison.workloads) else ""
         )
         lines += ["", f"{all_of_them} changed{most}"]
         for changed in shown:

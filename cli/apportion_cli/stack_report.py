@@ -47,7 +47,7 @@ def plan_text(plan: Plan) -> str:
 def _deletions(plan: Plan) -> list[str]:
     """Return the names of objects deleted from each cluster, and of objects retained there."""
     lines: list[str] = []
-    for title, is_retained in (("deletes", False), ("leaves on the cluster, with all their contents", True)):
+    for title, is_retained in (("deletes", False), ("leaves in the cluster, with all their contents", True)):
         for target in plan.targets:
             gone = [
                 identity_text(change.identity)

@@ -114,7 +114,7 @@ class TraceInput:
         trace = FORMATS[self.form].read(sources, self.names)
         self._show(trace)
         for option, name in self.names.unused():
-            current().err(f"apportion: warning: {option} {name}=… has no effect: the trace has no job with this name")
+            current().err(f"apportion: warning: {option} {name}=… has no effect: no job in the trace uses this name")
         return trace
 
     def _show(self, trace: Trace) -> None:
@@ -161,8 +161,8 @@ class TraceInput:
                 console.err(f"apportion: inflated to {counted(len(trace.jobs), 'job')}")
         elif trace.nodes and not console.quiet:
             console.err(
-                f"apportion: {counted(len(trace.nodes), 'node')}, offered load {offered_load(trace):.1%} of their GPUs "
-                f"on average, {peak_load(trace):.1%} at peak"
+                f"apportion: {counted(len(trace.nodes), 'node')}, the offered load averages {offered_load(trace):.1%} of "
+                f"the GPUs and peaks at {peak_load(trace):.1%}"
             )
         return trace
 
@@ -171,7 +171,7 @@ class TraceInput:
         option = next((option for option, value in given.items() if value is not None), None)
         if option is not None:
             raise PreconditionError(
-                f"{option} applies to the nodes in a trace, but {', '.join(self.files)} contains none",
+                f"{option} applies to the nodes in a trace, but there are none in {', '.join(self.files)}",
                 hint=f"omit {option}, and set the number of nodes in the scenario",
             )
 
@@ -256,7 +256,7 @@ def _pair(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tup
     for value in values:
         name, equals, of = value.partition("=")
         if not (name and equals and of):
-            raise click.BadParameter(f"`{value}` is not NAME=VALUE")
+            raise click.BadParameter(f"`{value}` is not of the form NAME=VALUE")
         pairs.append((name, of))
     return tuple(pairs)
 
@@ -287,7 +287,7 @@ _OPTIONS = (
         "--trace-load",
         type=_LOAD,
         metavar="FRACTION",
-        help="Scale arrival times until jobs request this fraction of the GPUs on average.",
+        help="Scale arrival times so that jobs request this fraction of the GPUs on average.",
     ),
     click.option(
         "--trace-inflate",
@@ -321,7 +321,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="NAME=CLASS",
-        help="Priority class for a QoS, role, user, virtual cluster or class in the trace; may be repeated.",
+        help="Priority class for a QoS, role, user, virtual cluster or priority class in the trace; may be repeated.",
     ),
     click.option(
         "--trace-gpu-model",
@@ -329,7 +329,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="TYPE=MODEL",
-        help="GPU model of the nodes for a GPU type in the trace; may be repeated. Other types accept any GPU.",
+        help="Node GPU model to use for a GPU type in the trace; may be repeated. Other jobs accept any GPU.",
     ),
     click.option("--trace-skip-faults", is_flag=True, help="Skip invalid rows, each with a warning."),
 )

@@ -35,7 +35,7 @@ def shard_of(workload: Mapping[str, object], objects: Sequence[Mapping[str, obje
     written = f"label {NODE_POOL_LABEL}: {label}" if label else f"no label {NODE_POOL_LABEL}"
     if shard is None:
         raise PreconditionError(
-            f"{what} has {written}, but no shard schedules that node pool; {alternatives(sorted(shards.values()))}"
+            f"{what} has {written}, but no shard schedules such workloads; {alternatives(sorted(shards.values()))}"
         )
     if given not in (None, shard):
         raise PreconditionError(

@@ -57,7 +57,7 @@ def written_text(resource: str, written: int, share: Fraction, cluster: str) -> 
     if share == 1:
         return amount_text(resource, written)
     there = amount_text(resource, share_of(written, share, resource, round_up=False))
-    return f"{amount_text(resource, written)} (its share of {share} on {cluster} is {there})"
+    return f"{amount_text(resource, written)} ({there} on {cluster}, whose share is {share})"
 
 
 def _written_unit(resource: str) -> int:

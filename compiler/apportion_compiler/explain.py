@@ -107,7 +107,7 @@ def _limits(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -
             holder = next(holders, None)
             if holder is None:
                 bound = "all GPUs" if resource.startswith(f"{GPU}/") else "the cluster's GPU models"
-                yield ExplainedValue(f"limit {resource}", _bound(resource, effective), f"the limit of {bound}", NOWHERE)
+                yield ExplainedValue(f"limit {resource}", _bound(resource, effective), f"the limit on {bound}", NOWHERE)
                 continue
             _, source = _origin(graph, scope, graph.nodes[holder], "limit", resource)
             yield ExplainedValue(f"limit {resource}", _bound(resource, effective), f"the limit of `{holder}`", source)
@@ -187,14 +187,14 @@ def _pools(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[ExplainedVa
             )
             return
     of_cluster = ", ".join(identity_of(p) for p in scope.cluster.pools) if scope.cluster is not None else ""
-    yield ExplainedValue("pools", of_cluster or "all pools in a cluster", "unset: every pool on the cluster", NOWHERE)
+    yield ExplainedValue("pools", of_cluster or "all pools in a cluster", "unset: all pools in the cluster", NOWHERE)
 
 
 def _classes(graph: PolicyGraph, node: Node) -> Iterator[ExplainedValue]:
     names = ", ".join(f"{cls.name} ({cls.value})" for cls in graph.allowed_classes[node.id])
     named = any(graph.nodes[ancestor].queue.priority_classes is not None for ancestor in node.path)
     origin = (
-        "set on the queue or an ancestor, and by the classes' `queues`"
+        "set on the queue or an ancestor, and limited by the classes' `queues`"
         if named
         else "unset: all classes that permit the queue"
     )
@@ -215,7 +215,7 @@ def _origin(graph: PolicyGraph, scope: Scope, node: Node, field: str, resource: 
     at = scope.values[node.id].sources.get(f"{field}/{resource}")
     origin = "on the queue" if at is None else _override_at(graph, scope, node, at)
     if scope.cluster is not None and str(scope.cluster.share) != "1":
-        origin += f", times the cluster's share {scope.cluster.share}"
+        origin += f", times the cluster's share of {scope.cluster.share}"
     return origin, _field_source(node, field) if at is None else at
 
 

@@ -29,17 +29,15 @@ def pinned_image_fault(reference: str) -> str | None:
     repository = f"{head}{slash}{last}"
     if not _REPOSITORY.fullmatch(repository):
         return (
-            f"`{repository}` is not a repository: write [REGISTRY[:PORT]/]NAME, in which NAME has lower-case letters and "
+            f"`{repository}` is not a repository: use [REGISTRY[:PORT]/]NAME, where NAME has lowercase letters and "
             "digits, separated by ., _, - or /"
         )
     if len(repository) > _LONGEST:
-        return f"the repository has {len(repository)} characters, and may have {_LONGEST}"
+        return f"the repository has {len(repository)} characters, but the maximum is {_LONGEST}"
     if colon and not _TAG.fullmatch(tag):
-        return (
-            f"`{tag}` is not a tag: use at most 128 letters, digits, _, . and -, and neither . nor - at the beginning"
-        )
+        return f"`{tag}` is not a tag: use at most 128 letters, digits, _, . and -, and do not begin with . or -"
     if not at:
-        return "it has no digest: append @sha256: and the 64 hexadecimal digits that the registry gives"
+        return "it has no digest: append @sha256: and the 64 hexadecimal digits that the registry reports"
     if not _DIGEST.fullmatch(digest):
-        return f"`{digest}` is not a digest: write sha256: and 64 lower-case hexadecimal digits"
+        return f"`{digest}` is not a digest: use sha256: followed by 64 lowercase hexadecimal digits"
     return None

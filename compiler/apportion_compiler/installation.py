@@ -99,7 +99,7 @@ def _version(program: Program, export: Sequence[Manifest]) -> Iterator[Installat
     for tag in sorted(tags):
         found = parse_version(tag)
         same = found is None or wanted is None or found == wanted
-        message = f"{tag}, but the policy has {program.engine_version}"
+        message = f"{tag}, but the policy specifies {program.engine_version}"
         yield InstallationCheck(f"{title} version", "ok" if same else "bad", tag if same else message)
 
 

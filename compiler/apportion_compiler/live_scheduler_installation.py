@@ -38,7 +38,7 @@ def gpu_reservation(program: Program, export: Sequence[Manifest]) -> Iterator[tu
             unset = "gpuReservation.image is not set, so pods that share a GPU stay pending"
             yield name, "bad", f"{unset}: set it to KAI's `resourcereservation` image"
         elif live is not None and live.reservation_image not in (None, image):
-            yield name, "bad", f"gpuReservation.image is {image}, but the policy has {live.reservation_image}"
+            yield name, "bad", f"gpuReservation.image is {image}, but the policy sets {live.reservation_image}"
         else:
             yield name, "ok", f"reserves shared GPUs with {image}"
 

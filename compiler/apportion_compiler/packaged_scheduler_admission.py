@@ -52,7 +52,7 @@ def job_policy(metadata: dict[str, Any], account: str) -> tuple[Manifest, Manife
     validations = [
         {
             "expression": _is_unchanged(".spec", ("suspend",)),
-            "message": "in a job's spec, the scheduler may change only suspend",
+            "message": "in a job's spec, the scheduler may change only the suspend field",
         },
         {
             "expression": _is_unchanged(".metadata", (*_OF_THE_SERVER, "annotations")),
@@ -71,7 +71,8 @@ def config_map_policy(metadata: dict[str, Any], account: str) -> tuple[Manifest,
     """Return the policy for ConfigMaps and its binding; arguments as for `pod_policy`."""
     validation = {
         "expression": f"object.metadata.name.matches('{_CONFIG_MAP}')",
-        "message": f"the scheduler may write only ConfigMaps for pods that share GPUs, with names that match {_CONFIG_MAP}",
+        "message": "the scheduler may write ConfigMaps only for pods that share GPUs, with names that match "
+        f"{_CONFIG_MAP}",
     }
     return _policy(metadata, account, [_rule(("configmaps",), ("CREATE", "UPDATE"))], [validation])
 

@@ -43,8 +43,8 @@ def targets_of(
                 if not backends or backend in backends:
                     targets.append(Target(environment.name, cluster.name, backend))
     if not targets:
-        wanted = ", ".join(backends) or "any target"
-        raise UnknownTargetError(f"no cluster in the policy uses the target {wanted}")
+        wanted = f"the target {' or '.join(backends)}" if backends else "any target"
+        raise UnknownTargetError(f"no cluster in the policy uses {wanted}")
     return tuple(targets)
 
 

@@ -45,7 +45,7 @@ def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
     author = Path(sys._getframe(1).f_code.co_filename).resolve()
     directory = author.parent / folder
     if not directory.is_dir():
-        raise CollectError(f"collect: folder {folder} does not exist next to {author.name}")
+        raise CollectError(f"collect: the folder {folder} does not exist next to {author.name}")
     files = sorted(_python_files(directory, folder))
     if not any(not file.name.startswith("_") for file in files):
         raise CollectError(f"collect: the folder {folder} contains no Python files")
@@ -112,7 +112,7 @@ def _load(file: Path, root: Path) -> ModuleType:
         return loaded
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise CollectError(f"collect: {file.name} cannot be loaded as Python")
+        raise CollectError(f"collect: {file.name} cannot be loaded as a Python module")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -85,13 +85,23 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
     if size > MAX_DOCUMENT_BYTES:
         message = f"the document is {size} bytes long; the limit is {MAX_DOCUMENT_BYTES}"
         raise DocumentFault(
-            (Fault("document-too-large", message, str(path), None, None, "split it with `include`", ()),)
+            (
+                Fault(
+                    "document-too-large",
+                    message,
+                    str(path),
+                    None,
+                    None,
+                    "split it into several files, and read them with `include`",
+                    (),
+                ),
+            )
         )
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as undecodable:
         bad_line = path.read_bytes()[: undecodable.start].count(b"\n") + 1
-        message = f"byte {undecodable.start} is not valid UTF-8"
+        message = f"the byte at offset {undecodable.start} is not valid UTF-8"
         raise DocumentFault(
             (Fault("invalid-encoding", message, str(path), bad_line, None, "save it as UTF-8", ()),)
         ) from None

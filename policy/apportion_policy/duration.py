@@ -26,7 +26,7 @@ def parse_duration(value: object) -> int:
     if isinstance(value, timedelta):
         seconds, rest = divmod(value, timedelta(seconds=1))
         if rest or seconds < 0:
-            raise ValueError(f"{value} is not a positive, whole number of seconds")
+            raise ValueError(f"{value} is negative or not a whole number of seconds")
         return seconds
     if isinstance(value, bool) or (isinstance(value, int) and value < 0):
         raise ValueError(f'{value} is not a duration such as "10m" or "1h30m"')

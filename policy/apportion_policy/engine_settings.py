@@ -41,7 +41,7 @@ class KaiSettings(Declaration):
     )
     queue_depth_per_action: Mapping[KaiAction, QueueDepth] = Field(
         default={},
-        description="Maximum number of jobs that an action tries per queue, for each of allocate, consolidation, reclaim and preempt.",
+        description="Maximum number of jobs to try per queue, by action: allocate, consolidation, reclaim, preempt.",
     )
     max_consolidation_preemptees: int | None = Field(
         default=None,

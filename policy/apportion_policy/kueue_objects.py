@@ -24,17 +24,17 @@ class KueuePreemption(Declaration):
 
     reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] = Field(
         default="Never",
-        description="Which workloads in other queues that borrow from this queue's guarantee may be evicted.",
+        description="Which workloads of queues that borrow from this queue's guarantee may be evicted.",
     )
     within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = Field(
         default="Never", description="Which workloads in the same queue may be evicted."
     )
     borrow_within_cohort: Literal["Never", "LowerPriority"] | None = Field(
         default=None,
-        description="Which workloads in other queues a borrowing workload may evict; not supported with fair sharing.",
+        description="Which workloads a borrowing workload may evict in other queues; not supported with fair sharing.",
     )
     borrow_max_priority: int | None = Field(
-        default=None, description="Highest priority that a borrowing workload may evict (maxPriorityThreshold)."
+        default=None, description="Highest priority of a borrowing workload's victims (maxPriorityThreshold)."
     )
 
 

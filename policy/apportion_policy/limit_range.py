@@ -34,7 +34,7 @@ class LimitRange(Declaration):
                 if isinstance(amount, Unlimited):
                     raise ValueError(f"`{name}`: {resource} cannot be unlimited; omit it")
                 if resource.startswith(f"{GPU}/") or (resource == GPU and amount % 1000):
-                    raise ValueError(f"`{name}`: a container can request only whole GPUs of any model, such as `gpu=1`")
+                    raise ValueError(f"`{name}`: specify whole GPUs without a model, such as `gpu=1`")
         for lower, upper in combinations(amounts, 2):
             for resource in amounts[lower].keys() & amounts[upper].keys():
                 less, more = amounts[lower][resource], amounts[upper][resource]

@@ -81,7 +81,7 @@ class Policy(Declaration):
 
     organisation: Organisation = Field(description="The organisation.")
     queues: tuple[Queue, ...] = Field(
-        default=(), description="Queues in any order; `parent` or `children` defines the tree."
+        default=(), description="Queues in any order; their `parent` or `children` fields define the tree."
     )
     environments: tuple[Environment, ...] = Field(default=(), description="Environments where the policy applies.")
     priority_classes: tuple[PriorityClass, ...] = Field(

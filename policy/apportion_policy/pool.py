@@ -40,7 +40,7 @@ class Accelerator(Declaration):
     """The GPUs of a machine."""
 
     model: GpuModel = Field(
-        description="Short lowercase name, used as the key in quantities, such as h100, a100 or l4."
+        description="Short lowercase name, such as h100, a100 or l4; used as the key in quantities."
     )
     count: int = Field(ge=1, le=64, description="Number of GPUs per machine.")
     memory: Memory | None = Field(default=None, description="Memory per GPU.")

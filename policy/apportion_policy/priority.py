@@ -19,7 +19,7 @@ class PriorityClass(Declaration):
     """
 
     name: Identifier = Field(description="Name of the PriorityClass.")
-    value: int = Field(description="Priority; higher values run first.")
+    value: int = Field(description="Priority; workloads with higher values run first.")
     preemptible: bool | None = Field(
         default=None, description="Whether workloads with this class may be evicted to make room for others."
     )

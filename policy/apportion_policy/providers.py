@@ -59,7 +59,7 @@ class Eks(Declaration):
     """Amazon Elastic Kubernetes Service."""
 
     kind: Literal["eks"] = Field(default="eks", description="Discriminator in YAML and JSON.")
-    managed: bool = Field(default=True, description="A managed node group; false for a self-managed group.")
+    managed: bool = Field(default=True, description="Use a managed node group; false: a self-managed group.")
     ami_type: str | None = Field(default=None, description="AMI type of a managed node group.")
     capacity_block: bool = Field(default=False, description="Use a Capacity Block for ML.")
     node_role: str | None = Field(default=None, description="ARN of the nodes' IAM role.")

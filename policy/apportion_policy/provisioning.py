@@ -32,7 +32,7 @@ class ProvisioningPlan(Declaration):
     """
 
     id: Identifier = Field(description="Permanent identity, unique in the policy.")
-    provisioning_class: str = Field(default=QUEUED_PROVISIONING_GKE, description="The provider's class name.")
+    provisioning_class: str = Field(default=QUEUED_PROVISIONING_GKE, description="The provider's provisioning class.")
     max_run_duration: Duration | None = Field(
         default=None,
         description="Maximum lifetime of provisioned nodes. Unset: the provider's limit, seven days on GKE.",
@@ -45,9 +45,9 @@ class ProvisioningPlan(Declaration):
     retry_limit: int | None = Field(
         default=None, ge=0, description="Number of retries after a failure. Unset: the engine's default."
     )
-    retry_backoff_base: Duration | None = Field(default=None, description="Wait before the first retry.")
-    retry_backoff_max: Duration | None = Field(default=None, description="Maximum wait before a retry.")
-    parameters: dict[str, str] = Field(default={}, description="Additional parameters of the provider's class.")
+    retry_backoff_base: Duration | None = Field(default=None, description="Time to wait before the first retry.")
+    retry_backoff_max: Duration | None = Field(default=None, description="Maximum time to wait before a retry.")
+    parameters: dict[str, str] = Field(default={}, description="Additional parameters of the provisioning class.")
 
     @property
     def identity(self) -> str:

@@ -217,7 +217,7 @@ def _parse_text(text: str, scale: int, kind: str, unit: str) -> Amount:
     if text == UNLIMITED.value:
         return UNLIMITED
     if text.startswith("-"):
-        raise QuantityError(f"{text} is negative; use UNLIMITED for unlimited or 0 for none")
+        raise QuantityError(f"{text} is negative; use UNLIMITED for no limit, or 0 for none")
     try:
         value = parse_quantity(text)
     except ValueError:

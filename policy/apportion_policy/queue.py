@@ -70,11 +70,12 @@ class Queue(Declaration):
         description="The queue's namespaces that are managed elsewhere: no Namespace object is emitted for them.",
     )
     default: bool = Field(
-        default=False, description="Whether workloads in its namespaces that do not specify a queue run in this queue."
+        default=False,
+        description="Whether this queue runs the workloads in its namespaces that do not specify a queue.",
     )
     users: tuple[UserLimit, ...] = Field(default=(), description="Per-user limits.")
     guaranteed: Resources | None = Field(
-        default=None, description="Guaranteed amounts. Unset: 0 for a leaf, the sum of its children otherwise."
+        default=None, description="Guaranteed amounts. Unset: 0 for a leaf, otherwise the sum of its children's."
     )
     limit: Resources | None = Field(default=None, description="Maximum amounts. Unset: the parent's limit.")
     lending_limit: Resources | None = Field(
@@ -82,7 +83,7 @@ class Queue(Declaration):
     )
     over_quota_weight: OverQuotaWeight | None = Field(
         default=None,
-        description="Weight that divides surplus resources among siblings. Unset: 1; 0: the queue gets no surplus.",
+        description="Weight for dividing surplus resources among siblings. Unset: 1; 0: the queue gets no surplus.",
     )
     priority: int | None = Field(
         default=None,
@@ -111,7 +112,7 @@ class Queue(Declaration):
     labels: Mapping[str, str] = Field(default_factory=dict, description="Additional labels for its emitted objects.")
     limit_ranges: tuple[LimitRange, ...] = Field(
         default=(),
-        description="Container limits and defaults in its namespaces, which child queues inherit. On a cluster without an engine, "
+        description="Container limits and defaults in its namespaces; inherited by child queues. On a cluster without an engine, "
         "they replace the defaults that Apportion writes.",
     )
     kueue: KueueQueue | None = Field(default=None, description="Names and settings of its Kueue objects.")

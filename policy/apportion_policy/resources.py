@@ -118,7 +118,7 @@ class Resources(Declaration):
 
     cpu: Cpu | None = Field(default=None, description="CPU cores, as a Kubernetes quantity.")
     memory: Memory | None = Field(default=None, description="Bytes of memory, as a Kubernetes quantity.")
-    gpu: Gpus | None = Field(default=None, description="GPUs of any model, or a mapping from GPU model to GPUs.")
+    gpu: Gpus | None = Field(default=None, description="GPUs of any model, or a mapping from model to number of GPUs.")
     machines: Mapping[PoolId, int] | None = Field(
         default=None, description="Whole machines by node pool; cannot be combined with other fields."
     )

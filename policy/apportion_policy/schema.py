@@ -13,7 +13,7 @@ _HEADER: dict[str, Any] = {
     "apiVersion": {"const": "apportion.dev/v1", "description": "The version of the format."},
     "kind": {"const": "Policy"},
     "include": {
-        "description": "Paths of documents below this folder; their lists are appended to the lists in this document. "
+        "description": "Paths of documents below this document's folder; their lists are appended to its lists. "
         "* matches any name.",
         "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
     },

@@ -35,7 +35,7 @@ from apportion_review.value_text import amount, signed, without_repeated_total
 _OF_ORGANISATION = (POOL, CLASS, PLAN, ENVIRONMENT, CLUSTER, ENVIRONMENT_OVERRIDE, RULES, WAIVER, ORGANISATION)
 _CONSEQUENCES = {
     Fate.EVICTED: "evicted",
-    Fate.STUCK: "left running above its queue's limit",
+    Fate.STUCK: "left running above the queue's limit",
     Fate.ON_DEMAND: "reclaimable on demand",
     Fate.UNKNOWN: "with an unknown outcome",
 }

@@ -158,7 +158,7 @@ def _of_versions(fates: EngineFates, before: str, after: str) -> EngineFates:
     """Return fates as incomplete if the engine's minor version changes: the rules are those of a single version."""
     if before == after or None is not parse_version(before) == parse_version(after):
         return fates
-    why = f"the engine version changes from {before} to {after}; both are evaluated as {fates.source}"
+    why = f"the engine version changes from {before} to {after}; both are evaluated with the rules of {fates.source}"
     return replace(fates, why_incomplete=" and ".join(filter(None, (fates.why_incomplete, why))))
 
 

@@ -56,7 +56,7 @@ def _blocks(report: DiffReport, style: Style, width: int) -> Iterator[list[str]]
         yield [style("heading", "Effects on other queues"), *_derived(derived, width)]
     if report.notes:
         notes = (line for note in report.notes for line in _wrapped(note, "  ", width))
-        yield [style("heading", "Not compared, because a policy cannot express it"), *notes]
+        yield [style("heading", "Not compared, because a policy cannot express these fields"), *notes]
     yield _wrapped(_summary(report), "", width)
 
 

@@ -94,7 +94,7 @@ def gates(
     if thresholds.max_lost_gpu_s is not None:
         lost = [lost_gpu_s(cluster) for cluster in clusters]
         total = sum(amount for amount in lost if amount is not None)
-        text = gpu_hours_text(total) + (", plus workloads without a start time" if None in lost else "")
+        text = gpu_hours_text(total) + (", plus those of workloads without a start time" if None in lost else "")
         found.append(
             Gate(
                 "--max-lost-gpu-hours",
@@ -133,7 +133,7 @@ def _harm(
     if fail_on is not FailOn.DESTRUCTIVE and approvals:
         harm.append(f"{counted(len(approvals), 'owner')} affected")
     if fail_on is FailOn.UNKNOWN and unknown:
-        harm.append(f"effects unknown on {clusters_text(unknown)}")
+        harm.append(f"unknown effects on {clusters_text(unknown)}")
     if diff.objects is None:
-        harm.append("objects are not compared")
+        harm.append("objects not compared")
     return Gate("--fail-on", fail_on.value, ", ".join(harm) or "none", bool(harm))

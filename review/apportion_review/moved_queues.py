@@ -40,7 +40,7 @@ def _of_move(change: Change, found: Differences, clusters: Sequence[ClusterRevie
     if less:
         yield after, f"`{queue}` moves to {_place(after)}, and {_shares(less)}"
     elif siblings and any(not _divides(cluster) for cluster in clusters):
-        yield after, f"`{queue}` moves to {_place(after)}, and competes with {_names(siblings)}"
+        yield after, f"`{queue}` moves to {_place(after)} and competes with {_names(siblings)}"
 
 
 def _place(parent: str) -> str:

@@ -83,12 +83,12 @@ def _action(change: ObjectChange) -> str:
     identity = change.identity
     name = f"{identity.namespace}/{identity.name}" if identity.namespace else identity.name
     if change.action == "delete" and identity.kind in RETAINED_KINDS:
-        return f"keep {identity.kind} `{name}` on the cluster, no longer managed"
+        return f"keep {identity.kind} `{name}` in the cluster, but stop managing it"
     verb = _VERBS[change.action]
     fields = [field.path for field in change.fields]
     if not fields or not is_queue(change.shown):
         return f"{verb} {identity.kind} `{name}`"
-    shown = ", ".join(fields[:3]) + (f" and {len(fields) - 3} more fields" if len(fields) > 3 else "")
+    shown = ", ".join(fields[:3]) + (f" and {len(fields) - 3} more" if len(fields) > 3 else "")
     return f"{verb} {identity.kind} `{name}`: {shown}"
 
 

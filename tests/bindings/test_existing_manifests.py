@@ -204,7 +204,7 @@ def test_invalid_amount_is_refused() -> None:
 @pytest.mark.parametrize(
     ("engine", "field", "value", "says"),
     [
-        ("kai", "submissionMode", "K8sJobMode", "KubeRay rejects K8sJobMode with KAI"),
+        ("kai", "submissionMode", "K8sJobMode", "with KAI, KubeRay rejects K8sJobMode"),
         ("kueue", "clusterSelector", {"a": "b"}, "Kueue does not support a RayJob that uses an existing cluster"),
     ],
 )

@@ -104,7 +104,7 @@ def test_parameters_of_other_provisioning_classes() -> None:
         (
             {},
             Options(provisioning="dws", gpus=16000),
-            "the pods do not fit on any machine that is provided by plan dws: a machine in pool queued-h100",
+            "the pods do not fit on any machine that plan dws provides: a machine in pool queued-h100",
         ),
         (
             {"max_nodes_per_request": 3},

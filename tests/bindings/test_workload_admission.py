@@ -185,7 +185,7 @@ def test_node_selector_without_flavor_is_reported() -> None:
     pool = "cloud.google.com__gke_nodepool"
     ((message, cure),) = _selecting(**{pool: "l4"})
     assert message == (
-        "Kueue compares only selector keys that the flavor sets, so it may assign flavor h100, which has no nodes with "
+        "Kueue ignores selector keys that a flavor does not set, so it may assign flavor h100, which has no nodes with "
         "cloud.google.com/gke-nodepool: l4"
     )
     assert cure == "also select apportion.dev/gpu-model: l4"

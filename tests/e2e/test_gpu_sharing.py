@@ -226,5 +226,5 @@ def test_account_writes_only_config_maps_of_pods_that_share_gpus(kubectl: Kubect
 
     # The API server compiles a new policy in the background.
     said = until(lambda: refusal("settings"), bool)
-    assert "the scheduler may write only ConfigMaps for pods that share GPUs" in said
+    assert "the scheduler may write ConfigMaps only for pods that share GPUs" in said
     assert [refusal(f"a-abcdefg-shared-gpu-{suffix}") for suffix in ("0", "i1", "0-evar")] == ["", "", ""]

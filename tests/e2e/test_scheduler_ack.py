@@ -274,7 +274,7 @@ def test_account_only_suspends_and_resumes_jobs(plane: ControlPlane, kubectl: Ku
     held = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "held", "namespace": "default"}, "spec": spec}
     permitted = {"metadata": {"annotations": {ENQUEUED: "now"}}, "spec": {"suspend": False}}
     refused: Mapping[str, Object] = {
-        "in a job's spec, the scheduler may change only suspend": {"spec": {"parallelism": 7}},
+        "in a job's spec, the scheduler may change only the suspend field": {"spec": {"parallelism": 7}},
         "in a job's metadata, the scheduler may change only the annotations": {"metadata": {"labels": {"other": "1"}}},
         "on a job, the scheduler may change only these annotations: kube-queue/": {
             "metadata": {"annotations": {"other": "1"}}

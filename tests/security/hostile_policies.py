@@ -183,7 +183,7 @@ CASES = [
         "policy = Policy(organisation=Organisation(name='acme'), queues=tuple(Queue(id='q' * 200 + str(i)) "
         "for i in range(500)))\n",
         "output-too-large",
-        "when serialized",
+        "the serialized policy is",
         replace(LIMITS, output_bytes=50_000),
     ),
     # Ways to end

@@ -221,7 +221,7 @@ def test_commands_work_with_a_minimal_engine(copy: Path) -> None:
     assert (judged.returncode, judged.stderr) == (0, ""), judged.stdout
     refused = _apportion(copy, "simulate", POLICY, *on_main, "--scenario", _scenario(copy))
     assert (refused.returncode, refused.stdout) == (3, "")
-    assert "prod/main runs plenum, which cannot be simulated; choose one of " in refused.stderr
+    assert "prod/main runs plenum, which cannot be simulated; supported engines: " in refused.stderr
     unfit = _apportion(copy, "fit", POLICY, "-f", "rendered/job.yaml")
     assert (unfit.returncode, unfit.stdout) == (3, "")
     assert "the cluster runs plenum, which the `fit` command does not support" in unfit.stderr

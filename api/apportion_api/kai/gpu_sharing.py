@@ -41,7 +41,7 @@ _FRACTION_OF_WHOLE = GpuSharingFault(
 _MEMORY_OF_OTHERS = GpuSharingFault(
     GPU_MEMORY_ANNOTATION,
     "cannot request both GPU and GPU memory",
-    "request a fraction, GPU memory, or whole GPUs",
+    "request only one of these: a fraction, GPU memory, or whole GPUs",
 )
 _DEVICES_ALONE = GpuSharingFault(
     GPU_DEVICES_ANNOTATION,

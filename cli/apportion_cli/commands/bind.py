@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 @click.option(
     "--max", "most", type=click.IntRange(min=1), metavar="N", help="Maximum number of workers; requires --min."
 )
-@click.option("--gpus", metavar="N", help="GPUs per worker; a fraction such as 0.5 if the queue allows GPU sharing.")
+@click.option("--gpus", metavar="N", help="GPUs per worker, or a fraction such as 0.5 if the queue allows GPU sharing.")
 @click.option("--gpu-model", metavar="MODEL", help="GPU model, such as h100.")
 @click.option("--cpu", metavar="CPU", help="CPU request per pod (default: 1).")
 @click.option("--memory", metavar="SIZE", help="Memory request per pod (default: 4Gi).")
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 @click.option(
     "--provisioning",
     metavar="PLAN",
-    help="Name of the policy's provisioning plan to use when requesting all nodes at once.",
+    help="Request all nodes at once, using this provisioning plan of the policy.",
 )
 @output_option("yaml", "json")
 @fail_on_option

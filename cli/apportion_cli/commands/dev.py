@@ -57,7 +57,7 @@ def demo(out: Path) -> int:
     console.out(clusters_text(report))
     console.out(f"\n# how well does each target support each feature of the policy?\n\n{fidelity_text(report)}")
     console.out(
-        f"\napprox: {reports['text']} lists what is lost. AP5xx: the engine has no field for it.\n"
+        f"\napprox: {reports['text']} lists what is lost. AP5xx: the engine has no field for the feature.\n"
         f"The rendered trees are in {out}. Next: apportion bind nlp --kind RayJob -p {example} --env prod --cluster gpu-eu"
     )
     page = out / "report.html"
@@ -68,7 +68,7 @@ def demo(out: Path) -> int:
         [*simulated, *permitted, "-o", "story", "-o", f"html={page}"],
     )
     console.out(
-        f"\nOpen {page} in a browser for queues, workloads and wait times; {_SIMULATED}/README.md explains them."
+        f"\nOpen {page} in a browser to see queues, workloads and wait times; {_SIMULATED}/README.md explains them."
     )
     return ExitCode.OK
 

@@ -45,7 +45,7 @@ _WIDTH = 100
     "--base-as-of",
     callback=optional_day,
     metavar="DATE",
-    help="Date on which BASE is evaluated (default: same as --as-of).",
+    help="Evaluate BASE as of this date (default: same as --as-of).",
 )
 @click.option(
     "--cluster",

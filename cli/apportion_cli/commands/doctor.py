@@ -209,7 +209,7 @@ def _settings() -> list[Finding]:
     return [
         *(Finding("settings", s.key, "ok", f"{s.value} ({s.source})") for s in in_force),
         *(
-            Finding("settings", s.key, "ok", f"not applied, because it affects the verdict: {s.source}")
+            Finding("settings", s.key, "ok", f"not applied, because it affects the verdict ({s.source})")
             for s in unapplied
         ),
     ]

@@ -32,7 +32,7 @@ ENGINES = tuple(engine.value for engine in Engine)
     help="Directory to write the policy to.",
 )
 @click.option("--organisation", metavar="NAME", help="Name of the organisation (default: the directory's name).")
-@click.option("--owner", metavar="OWNER", help="Owner for queues without an owner, such as @acme/platform.")
+@click.option("--owner", metavar="OWNER", help="Owner, such as @acme/platform, for queues without one.")
 @click.option(
     "--environment", metavar="NAME", help="Name of the environment (default: read from the objects, or prod)."
 )

@@ -120,13 +120,13 @@ _WIDTH = 100
     "--base-as-of",
     callback=optional_day,
     metavar="DATE",
-    help="Date on which BASE is evaluated (default: same as --as-of).",
+    help="Evaluate BASE as of this date (default: same as --as-of).",
 )
 @click.option(
     "--now",
     callback=parsed_moment,
     metavar="TIME",
-    help="Time of the review, used to compute ages, such as 2026-11-21T08:00:00Z (default: now).",
+    help="Time of the review, such as 2026-11-21T08:00:00Z, used to compute ages (default: now).",
 )
 @click.option(
     "--replay",
@@ -260,7 +260,7 @@ def _loads(
     both = [name for name in head.facts.clusters if name in base.facts.clusters]
     for name in named:
         if name not in both:
-            raise click.UsageError(f"--cluster {name}: the clusters in both policies are {', '.join(both) or 'none'}")
+            raise click.UsageError(f"--cluster {name} is not in both policies; in both: {', '.join(both) or 'none'}")
     changed = changed_clusters(diff_report(base, head)) if not named else frozenset(named)
     return compare_loads(base, head, [name for name in both if changed is None or name in changed], load)
 

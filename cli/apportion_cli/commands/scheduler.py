@@ -75,7 +75,7 @@ _MONITORING = {
     "--port",
     metavar="PORT",
     type=click.IntRange(0, 65535),
-    help="Port that serves /healthz, /readyz and /metrics (default: 8080).",
+    help="Port on which to serve /healthz, /readyz and /metrics (default: 8080).",
 )
 @click.option(
     "--lease",
@@ -105,7 +105,7 @@ _MONITORING = {
     "--write-manifests",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write the manifests that run the scheduler in a cluster to a directory, and exit; requires --image.",
+    help="Write the scheduler's deployment manifests to a directory, and exit; requires --image.",
 )
 @click.option(
     "--image",

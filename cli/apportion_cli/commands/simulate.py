@@ -52,9 +52,9 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     "--against",
     type=click.Path(),
     metavar="POLICY",
-    help="Also simulate this policy or rendered tree on the same scenario, and show only the differences.",
+    help="Also simulate this policy or rendered tree with the same scenario, and show only the differences.",
 )
-@click.option("--against-env", metavar="NAME", help="Environment of --against (default: same as --env).")
+@click.option("--against-env", metavar="NAME", help="Environment for --against (default: same as --env).")
 @click.option("--against-cluster", metavar="NAME", help="Cluster for --against (default: same as --cluster).")
 @click.option("--against-engine", metavar="NAME", help="Engine for --against (default: same as --engine).")
 @click.option(
@@ -74,7 +74,7 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     "--record",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Replay this cycle; the file passed with --cycle is a decision log of `apportion scheduler`.",
+    help="Replay this cycle; the file passed with --cycle must be a decision log of `apportion scheduler`.",
 )
 @moment
 @shard_option
@@ -126,7 +126,7 @@ def simulate(
 
         if snapshots or "yaml" in formats:
             raise click.UsageError(
-                "--scenario and --trace cannot be combined with --cycle or -o yaml; they support the output formats text, json, jsonl, html and story"
+                "--scenario and --trace cannot be combined with --cycle or -o yaml; supported output formats: text, json, jsonl, html and story"
             )
         if against is not None and formats & _OF_ONE_RUN:
             raise click.UsageError("--against supports only the output formats text, json and html")

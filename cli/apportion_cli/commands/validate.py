@@ -58,7 +58,7 @@ ENGINES = tuple(engine.value for engine in Engine)
     "--cluster", metavar="NAME", help="Cluster to check against; required if the environment has more than one."
 )
 @click.option(
-    "--fix", is_flag=True, help="Apply safe fixes, which do not change quotas, names or machines, and show the diff."
+    "--fix", is_flag=True, help="Apply safe fixes, leaving quotas, names and machines unchanged, and show the diff."
 )
 @click.option(
     "--unsafe-fixes",
@@ -128,7 +128,7 @@ def _manifests(
             raise click.UsageError(f"{option} and --manifests are mutually exclusive", ctx)
     if "policy" in given:
         raise click.UsageError(
-            f"with --manifests, pass the policy with -p: -p {ctx.params['policy']} checks the workloads against a cluster in that policy",
+            f"with --manifests, pass the policy as -p {ctx.params['policy']} to check the workloads against a cluster in that policy",
             ctx,
         )
     if policy is None and given & {"env", "cluster"}:

@@ -81,7 +81,7 @@ class Unsupported:
 NO_QUEUED_PROVISIONING = Unsupported(
     "AP505",
     "pools scale up for one pending pod at a time, not for a whole workload",
-    "remove `provisioning` from the pool, or run workloads that need all their nodes at once on a cluster with Kueue",
+    "remove `provisioning` from the pool, or use a cluster with Kueue for workloads that need all their nodes at once",
 )
 """Of an engine that does not read ProvisioningRequests."""
 

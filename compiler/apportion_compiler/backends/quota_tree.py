@@ -143,7 +143,7 @@ def beyond_numbers(
         yield _refusal(
             queue,
             f"more than one unlimited guarantee of {resource} among siblings: the engine adds up the minimums of "
-            "siblings, so they must be finite",
+            "siblings, so at most one may be unlimited",
             "set a finite guarantee on all siblings but one",
         )
     for queue in program.queues:

@@ -99,7 +99,7 @@ def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: R
         pool = pools[0]
         held = ", ".join(f"{text} {name}" for name, text in quantities(_held(pool)).items())
         raise BindingError(
-            f"the pods do not fit on any machine that is provided by plan {plan.id}: a machine in pool {pool.id} has {held}"
+            f"the pods do not fit on any machine that plan {plan.id} provides: a machine in pool {pool.id} has {held}"
         )
     n_nodes = -(-count // max(fits))
     most = plan.max_nodes_per_request or _MAX_NODES

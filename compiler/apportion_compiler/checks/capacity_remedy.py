@@ -32,7 +32,7 @@ def remedy(graph: PolicyGraph, shortage: Shortage) -> Remedy:
     largest, amount = shortage.claimants[0]
     can_lower = amount >= excess
     share = shortage.scope.share
-    whose, end = (f"`{largest.id}`", "") if can_lower else ("the guarantees", " in total")
+    whose, end = (f"the guarantee of `{largest.id}`", "") if can_lower else ("the guarantees", " in total")
     lower = f"lower {whose} by {amount_text(shortage.resource, excess)}{end}"
     if share != 1:
         here = amount if can_lower else shortage.guaranteed

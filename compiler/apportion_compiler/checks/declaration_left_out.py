@@ -37,6 +37,6 @@ def declaration_left_out(declarations: Declarations, as_of: date) -> Iterator[Di
             f"{omission.kind} {omission.name}",
             f"the {omission.kind} `{omission.name}` is declared here but is not part of the policy",
             omission.source,
-            hint=f"add it to {FIELDS[omission.kind]}; otherwise, remove it",
+            hint=f"add it to {FIELDS[omission.kind]}, or remove it",
             severity=Severity.WARNING if omission.shared else None,
         )

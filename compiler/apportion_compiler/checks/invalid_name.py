@@ -56,7 +56,7 @@ def _bad_characters(named: NamedObject, referred: frozenset[str]) -> Diagnostic:
         named.address,
         f"the {named.kind} {named.field} `{named.name}` must consist of {allowed}",
         named.at,
-        hint=f"use `{meant}`" if meant is not None else "use ASCII letters, such as `team-1`",
+        hint=f"use `{meant}`" if meant is not None else "use ASCII letters, as in `team-1`",
         # A single edit suffices only if no other declaration uses the name.
         fix=ValueEdit(named.at, (named.field,), meant) if meant is not None and named.name not in referred else None,
     )
@@ -100,7 +100,7 @@ def _bad_in_queue(queue: Queue) -> Iterator[Diagnostic]:
                 address,
                 f"the namespace `{namespace}` of `{queue.id}` must consist of at most {MAX_NAME} {_LABEL}",
                 queue.source,
-                hint=f"use the name of the namespace on the cluster, such as `{meant or 'team-1'}`",
+                hint=f"use the name of the namespace in the cluster, such as `{meant or 'team-1'}`",
             )
     yield from _bad_labels(queue.labels, address, "label", queue.source)
 

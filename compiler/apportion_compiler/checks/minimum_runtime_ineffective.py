@@ -102,7 +102,7 @@ def _nothing_to_protect(graph: PolicyGraph, node: Node, kind: _Kind) -> _Fault |
     if kind is _RECLAIM:
         why = "has no effect: its workloads may use only non-preemptible priority classes, so they are never reclaimed"
     else:
-        why = "has no effect: its workloads have no priority class above their preemptible ones, so they are never preempted"
+        why = "has no effect: its workloads may use no class above the preemptible ones, so they are never preempted"
     return _Fault(why, f"remove `{kind.field}` from `{node.id}`", (), _removal(node, kind))
 
 
@@ -133,7 +133,7 @@ def _unread(graph: PolicyGraph, scope: Scope, node: Node, kind: _Kind) -> _Fault
         above = f"`{node.parent}` has no other child" if node.parent is not None else "it is the only top-level queue"
         why = f"has no effect: KAI applies it only when a sibling queue reclaims resources, but {above}"
     else:
-        why = "has no effect: every queue below it sets its own"
+        why = "has no effect: every queue below it sets its own value"
     return _Fault(why, f"remove `{kind.field}` from `{node.id}`", (), _removal(node, kind))
 
 
@@ -159,7 +159,7 @@ def _read_elsewhere(graph: PolicyGraph, scope: Scope, node: Node, seconds: int, 
     reported = duration_text(seconds)
     source = f"the value set on `{level.holder.id}`" if level.holder is not None else "the default"
     return _Fault(
-        f"applies only to queues below `{node.parent}`: KAI lets queues outside `{level.node.id}` reclaim its "
+        f"protects only against queues below `{node.parent}`: KAI lets queues outside `{level.node.id}` reclaim its "
         f"workloads after {duration_text(level.held)}, {source}",
         f"set `reclaim_min_runtime` to {reported} in `{level.node.id}`",
         (Related(level.node.queue.source, f"`{level.node.id}` is the level at which KAI compares queues for reclaim"),),

@@ -141,7 +141,7 @@ def _rounded_away(graph: PolicyGraph, scope: Scope, reported: set[str]) -> Itera
                 hint = f"raise the guarantee of `{leaf.id}`, or override it in this environment"
                 absent = _absent_models(graph, scope, written)
                 if absent and resource == GPU:
-                    cause = f"count as {nothing} on `{scope.cluster.name}` because its node pools have no {absent}"
+                    cause = f"counts as {nothing} on `{scope.cluster.name}` because its node pools have no {absent}"
                     place = f"`{scope.cluster.name}` has no node pool with {absent}"
                     hint = f"override the guarantee of `{leaf.id}` in this environment to use only GPU models available on the cluster"
                 yield Diagnostic(

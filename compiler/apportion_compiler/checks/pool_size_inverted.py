@@ -69,7 +69,7 @@ def _empty(scope: Scope, pool: NodePool, resource: str, machine: int, claimants:
     return Diagnostic(
         POOL_SIZE_INVERTED,
         f"node pool {pool.id}",
-        f"`{pool.id}` sets `max_nodes` to 0, but the {amount_text(resource, guaranteed)} guaranteed on {scope.name} "
+        f"`{pool.id}` sets `max_nodes` to 0, but guarantees of {amount_text(resource, guaranteed)} on {scope.name} "
         "require its nodes",
         pool.source,
         tuple(

@@ -11,7 +11,7 @@ from apportion_compiler.graph.node import Node
 from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool
 
-POOL_UNUSED = Rule("AP604", "pool-unused", Severity.WARNING, "no queue can use a node pool")
+POOL_UNUSED = Rule("AP604", "pool-unused", Severity.WARNING, "a node pool cannot be used by any queue")
 
 _MAX_RELATED = 10
 

@@ -59,11 +59,12 @@ def _finding(cls: PriorityClass, consequences: tuple[str, ...], *, is_honoured: 
     return Diagnostic(
         PREEMPTIBILITY_IMPLICIT,
         f"priority class {cls.name}",
-        f"`{cls.name}` has value {cls.value} but does not set `preemptible`: values of {NON_PREEMPTIBLE_FROM} and above are "
-        f"non-preemptible, {'and' if is_honoured else 'but'} {', and '.join(consequences)}",
+        f"`{cls.name}` has value {cls.value} but does not set `preemptible`: classes with a value of "
+        f"{NON_PREEMPTIBLE_FROM} or more are non-preemptible, "
+        f"{'and' if is_honoured else 'but'} {', and '.join(consequences)}",
         cls.source,
         (),
-        "set `preemptible=False` if this is intended, or `preemptible=True` to let it use idle capacity"
+        "set `preemptible=False` if this is intended, or `preemptible=True` to let its workloads use idle capacity"
         if is_honoured
         else "set `preemptible=True`, because no engine in the policy protects its workloads from eviction",
         # This is what is emitted already: the fix does not affect running workloads.

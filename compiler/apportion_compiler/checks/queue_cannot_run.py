@@ -56,7 +56,7 @@ def _zero_limit(scope: Scope, node: Node, resource: str) -> Diagnostic:
     override = own.sources.get("limit")
     where = f"`{node.id}`" if node.is_leaf else f"`{node.id}` or below it"
     guaranteed = own.guaranteed.get(resource, 0)
-    hint = f"raise the limit of `{node.id}` to the {resource} that its workloads need"
+    hint = f"raise the limit of `{node.id}` to the amount of {resource} that its workloads need"
     if not isinstance(guaranteed, Unlimited) and guaranteed:
         hint = f"raise the limit of `{node.id}` to at least its guarantee, {amount_text(resource, guaranteed)}"
     return Diagnostic(

@@ -117,7 +117,7 @@ def _hint(places: Sequence[tuple[Scope, _Excess]], lowered: Node | None) -> str:
     if lowered is None or not all(resource in scope.values[lowered.id].declared for scope, _ in places):
         return hint
     if all(scope.share == 1 for scope, _ in places):
-        return f"{hint}, or lower `{lowered.id}` by {amount_text(resource, over.excess)}"
+        return f"{hint}, or lower the guarantee of `{lowered.id}` by {amount_text(resource, over.excess)}"
     left = min(_left(scope, each, lowered) for scope, each in places)
     return f"{hint}, or lower the guarantee of `{lowered.id}` to {written_text(resource, left, share, place)}"
 

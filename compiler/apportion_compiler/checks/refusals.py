@@ -48,7 +48,7 @@ _RULES = (
         "AP618",
         "queued-pool-unreachable",
         Severity.WARNING,
-        "a queue's limit leaves no quota for its queued nodes",
+        "a queue's limit leaves no quota on a pool with queued provisioning",
     ),
     Rule(
         "AP520",

@@ -48,7 +48,7 @@ def _finding(cls: PriorityClass, message: str, hint: str, fix: ValueEdit | None)
 
 def _way_out(graph: PolicyGraph, cls: PriorityClass, used: AbstractSet[str]) -> tuple[str, ValueEdit | None]:
     if is_systems_own(cls):
-        return "declare your own class: pods with this class can evict any other pod on a node", None
+        return "declare your own class: pods with a system class can evict any other pod on a node", None
     meant = cls.name.removeprefix(_PREFIX)
     if not meant or meant in graph.declarations.priority_classes:
         return f"choose a name that does not begin with {_PREFIX}", None

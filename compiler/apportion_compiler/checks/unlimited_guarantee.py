@@ -152,7 +152,7 @@ def _finding(scope: Scope, node: Node, resource: str, bounded: _Bounded) -> Diag
     kind = amount_text(resource, 0).partition(" ")[2]
     if bounded.room is None:
         hint = (
-            f"set the guarantee of `{node.id}` to a number of {kind} instead of UNLIMITED; its weight determines its "
+            f"give `{node.id}` a finite guarantee of {kind} instead of UNLIMITED; its weight determines its "
             "share of idle capacity"
         )
     else:

@@ -67,7 +67,7 @@ def _table(report: Report, rest: list[Finding], in_repository: Callable[[str], s
     lines = [
         f"### apportion: {summary(report)}",
         "",
-        f"GitHub shows {SHOWN_PER_LEVEL} annotations per level; these are the rest.",
+        f"GitHub shows at most {SHOWN_PER_LEVEL} annotations per level; the table lists the remaining findings.",
         "",
         "| level | rule | location | finding |",
         "| --- | --- | --- | --- |",

@@ -35,7 +35,8 @@ def read_amounts(index: int, written: Mapping[str, object], at: str, *, signed: 
                 raise QuantityError(f"{value!r} is not a quantity")
             values[key] = kubernetes_units(value, NANO)
         except QuantityError as fault:
-            verdicts.append(Verdict(Effect.REJECTED, index, field, "Invalid", str(fault), 'use 4, "500m" or "2Ti"'))
+            cure = 'use a quantity such as 4, "500m" or "2Ti"'
+            verdicts.append(Verdict(Effect.REJECTED, index, field, "Invalid", str(fault), cure))
             continue
         if values[key] < 0 and not signed:
             message = f"{value} is negative"

@@ -52,7 +52,7 @@ _TYPES: Mapping[str, tuple[str, str]] = {
     "an integer": ("integer", "an integer without quotes"),
     "a finite number": (
         "number",
-        "a number without quotes or unit: cpu in millicores, memory in megabytes, gpu in devices",
+        "a number without quotes or a unit: cpu in millicores, memory in megabytes, gpu in devices",
     ),
     "a boolean": ("boolean", "true or false without quotes"),
     "a quantity": ("integer or string", "a quantity such as 4, 500m or 2Ti"),

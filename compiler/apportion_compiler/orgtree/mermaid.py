@@ -18,7 +18,7 @@ def mermaid_tree(report: TreeReport) -> str:
 
 
 def _label(report: TreeReport, row: TreeRow) -> str:
-    limit = "" if isinstance(row.limit, Unlimited) else f" of at most {report.text(row.limit)}"
+    limit = "" if isinstance(row.limit, Unlimited) else f", limit {report.text(row.limit)}"
     # Mermaid supports entities in labels: `#quot;` is a quotation mark.
     name = row.id.replace("#", "#35;").replace('"', "#quot;")
     return f"{name}<br/>{report.text(row.guaranteed)} {report.unit}{limit}"

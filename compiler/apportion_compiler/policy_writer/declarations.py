@@ -133,7 +133,7 @@ def _user(user: ir.UserLimit) -> UserLimit:
 
 def _unsupported(queue: QueueRecord) -> Iterator[Note]:
     if queue.priority is not None and not 0 <= queue.priority <= _MAX_PRIORITY:
-        yield Note(queue.object, f"priority {queue.priority} is dropped: the minimum priority is 0")
+        yield Note(queue.object, f"priority {queue.priority} is dropped: it must be from 0 to {_MAX_PRIORITY}")
     if queue.owner is not None and _owner(queue) is None:
         yield Note(queue.object, "its owner is dropped: it is not a handle or group")
 

@@ -16,8 +16,8 @@ from apportion_policy.resources import GPU
 
 _MODEL = f"{GPU}/"
 GUESSED = (
-    "the objects do not describe machines, so the pools use placeholders, enough for all quotas, and for all guarantees with one "
-    "8-GPU machine down; set the number and size of the machines in each pool"
+    "the objects do not describe machines, so the pool sizes are placeholders that cover all quotas, and all "
+    "guarantees even with one 8-GPU machine down; set the number and size of the machines in each pool"
 )
 
 QUEUED_GKE = Gke(

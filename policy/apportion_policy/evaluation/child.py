@@ -92,7 +92,7 @@ def _evaluate(tree: PolicyTree, limits: Limits, trail: AuditTrail) -> tuple[tupl
         message = f"the evaluated policy has more than {MAX_VALUES} values"
         return (Fault("output-too-large", message, tree.entry),), b""
     if len(document) > limits.output_bytes:
-        message = f"the policy is {len(document)} bytes when serialized; the limit is {limits.output_bytes}"
+        message = f"the serialized policy is {len(document)} bytes long; the limit is {limits.output_bytes}"
         return (Fault("output-too-large", message, tree.entry),), b""
     return (), document
 

@@ -37,7 +37,7 @@ MEMORY_LIMIT = Layer("memory-limit", "using unlimited memory")
 NO_NEW_PRIVILEGES = Layer(
     "no-new-privileges", "gaining privileges through a set-uid program", (*_NOT_THERE, errno.EINVAL)
 )
-FILES = Layer("landlock", "reading files outside the policy's and Python's directories, and writing any files")
+FILES = Layer("landlock", "reading files outside the policy's and Python's directories, or writing to any file")
 # Denied by the administrator (EPERM, EACCES), exhausted (ENOSPC, EUSERS), or not built in (EINVAL).
 NETWORK_NAMESPACE = Layer(
     "network-namespace",
@@ -48,7 +48,7 @@ CAPABILITIES = Layer("no-capabilities", "using root capabilities")
 # EINVAL: a kernel without CONFIG_SECCOMP_FILTER.
 SYSTEM_CALLS = Layer(
     "seccomp",
-    "opening sockets, starting programs, processes or threads, and writing files",
+    "opening sockets, starting programs, processes or threads, or writing to files",
     (*_NOT_THERE, errno.EINVAL),
 )
 AUDIT_HOOK = Layer("audit-hook", "performing forbidden operations by accident")

@@ -51,7 +51,7 @@ def _run(tree: PolicyTree) -> ModuleType:
         importlib.import_module(name.rpartition(".")[0])
     spec = importlib.util.spec_from_file_location(name, entry)
     if spec is None or spec.loader is None:
-        raise _not_found("no-policy", f"{entry.name} cannot be loaded as Python", tree)
+        raise _not_found("no-policy", f"{entry.name} cannot be loaded as a Python module", tree)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -91,7 +91,7 @@ def _several(policy: Policy, others: list[Policy], named: str) -> PolicyNotFound
         (counting.file, counting.line, "this policy is used"),
         *((place.file, place.line, "this policy is not used either") for place in places[1:20]),
     )
-    hint = f"remove the others, or specify the one to use on the command line: {named}"
+    hint = f"remove the others, or specify on the command line which to use: {named}"
     return PolicyNotFoundError(
         Fault("multiple-policies", message, places[0].file, places[0].line, hint=hint, related=related)
     )
@@ -109,12 +109,12 @@ def _default_or_only(module: ModuleType, tree: PolicyTree) -> Policy:
     if not found:
         if default is not None:
             raise _not_found("no-policy", f"`{DEFAULT_NAME}` in {file} is {_kind(default)}, not a Policy", tree)
-        hint = f"end it with `{DEFAULT_NAME} = Policy(…)`"
+        hint = f"add `{DEFAULT_NAME} = Policy(…)` at the end of the file"
         raise _not_found("no-policy", f"{file} declares no Policy at module level", tree, hint=hint)
     listed = ", ".join(f"`{name}`" for name, _ in found.values())
     related = tuple((policy.source.file, policy.source.line, f"`{name}`") for name, policy in [*found.values()][:20])
     message = f"{file} declares {len(found)} policies: {listed}"
-    hint = f"remove all but one, or specify the one to use on the command line: {file}:{next(iter(found.values()))[0]}"
+    hint = f"remove all but one, or specify on the command line which to use: {file}:{next(iter(found.values()))[0]}"
     raise PolicyNotFoundError(
         Fault("multiple-policies", message, tree.entry, related[0][1], hint=hint, related=related)
     )

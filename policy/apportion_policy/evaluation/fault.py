@@ -88,7 +88,7 @@ class Fault:
             raise FaultFormatError("unknown kind of fault")
         related = data["related"]
         if not isinstance(related, list) or len(cast(list[object], related)) > _MAX_RELATED:
-            raise FaultFormatError("`related` is not a short list")
+            raise FaultFormatError("`related` is not a list, or is too long")
         return cls(
             kind=cast(FaultKind, kind),
             message=plain_text(_text(data["message"])),

@@ -137,7 +137,7 @@ def _package_hint(tree: PolicyTree) -> str | None:
     folder = os.path.dirname(tree.entry)  # noqa: PTH120
     if folder != tree.root or not tree.contains(f"{folder}/__init__.py"):
         return None
-    return "the parent folder of a package can be read only in a git repository: run this in a repository, or import from the policy's own folder"
+    return "a package's parent folder can be read only in a git repository: move the policy into one, or import from the policy's own folder"
 
 
 def _violation(error: BaseException) -> str | None:

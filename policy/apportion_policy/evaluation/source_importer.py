@@ -72,7 +72,7 @@ def check_source(data: bytes, file: str, *, source_bytes: int) -> None:
         data.decode(encoding)
     except UnicodeDecodeError as undecodable:
         byte = data[undecodable.start]
-        message = f"byte 0x{byte:02x} at position {undecodable.start} is not {encoding.upper()}"
+        message = f"byte 0x{byte:02x} at position {undecodable.start} is not valid {encoding.upper()}"
         line = _line_of(data, undecodable.start)
         raise RefusedSourceError(
             Fault("invalid-encoding", message, file, line, hint="save the file as UTF-8")

@@ -94,7 +94,7 @@ def locate(entry: str | Path) -> PolicyTree:
     if not path.endswith((PYTHON_SUFFIX, *DOCUMENT_SUFFIXES)):
         raise _error(
             "unreadable-input",
-            f"{path} is neither Python (.py) nor a document (.yaml, .yml, .json)",
+            f"{path} is neither a Python file (.py) nor a document (.yaml, .yml, .json)",
             path,
         )
     if not os.access(path, os.R_OK):

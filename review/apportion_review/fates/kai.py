@@ -33,7 +33,7 @@ _MAX_EVICTIONS = 20_000
 _WHY_INCOMPLETE = f"the search for victims stopped after {_MAX_EVICTIONS:,} simulated evictions"
 _ACTIONS = {"reclaim": "reclaimed", "preempt": "preempted", "consolidation": "moved by consolidation"}
 _NOTES = (
-    f"`evicted now` covers {_N_CYCLES} cycles, {_INTERVAL_S:.0f} s apart, for the snapshot's pending work.",
+    f"`evicted now` lists what {_N_CYCLES} cycles, {_INTERVAL_S:.0f} s apart, evict for the snapshot's pending work.",
     "Evictions due to failed or drained nodes, and evictions by other schedulers, are not modelled.",
 )
 
@@ -59,7 +59,7 @@ def kai_fates(base: ClusterState, head: ClusterState) -> EngineFates:
     rows: list[WorkloadFate] = []
     for uid, (known, job) in sorted(running.items(), key=lambda each: (each[1][1].group.namespace, each[1][1].name)):
         before, after = (
-            Verdict(Fate.UNKNOWN, "the objects under this policy cannot be evaluated")
+            Verdict(Fate.UNKNOWN, "the cluster's objects cannot be evaluated under this policy")
             if side is None
             else side.verdict(uid)
             for side in sides

@@ -118,7 +118,10 @@ class _Side:
         """Yield the assumptions."""
         yield from self._classes.notes()
         if self._has_trees:
-            yield "Runtimes are not computed for more than one quota tree: workloads that the revoke controller would evict count as reclaimable on demand."
+            yield (
+                "With more than one quota tree, runtime quotas are not computed: workloads that the revoke controller "
+                "would evict are reported as reclaimable on demand."
+            )
 
     def verdict(self, owned: OwnedPods) -> Verdict:
         """Return the fate of pods."""
@@ -129,12 +132,12 @@ class _Side:
         if revoked:
             return Verdict(
                 Fate.EVICTED,
-                f"{name} exceeds its runtime, and the revoke controller evicts {revoked} of {len(owned.pods)} pods",
+                f"{name} exceeds its runtime quota: the revoke controller evicts {revoked} of {len(owned.pods)} pods",
             )
         if self.is_preemptible(owned):
             return Verdict(
                 Fate.ON_DEMAND,
-                f"preemptible: revoked if {name} exceeds its runtime, or preempted by other pods in {name}",
+                f"preemptible: may be revoked if {name} exceeds its runtime quota, or preempted by other pods in it",
             )
         lowest = min(integer(pod, "spec", "priority") or 0 for pod in owned.pods)
         if self._classes.outranks(lowest):

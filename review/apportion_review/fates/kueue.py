@@ -37,7 +37,7 @@ from apportion_runtime.snapshots.quantities import parse_time
 SOURCE = "Kueue v0.18.3"
 _CHECKS_THAT_EVICT = ("Retry", "Rejected")
 _ASSUMED_PRIORITIES = (
-    "Future workloads are assumed to use one of the listed priority classes; system-cluster-critical and "
+    "Future workloads are assumed to use one of the priority classes in the objects; system-cluster-critical and "
     "system-node-critical are ignored."
 )
 _NOT_MODELLED = (
@@ -230,7 +230,7 @@ class _Side:
             )
         if key in self._excess:
             return Verdict(Fate.STUCK, _excess_rule(*self._excess[key]))
-        return self._undemanded(workload) or Verdict(Fate.SAFE, "no queue can preempt it, whatever that queue requests")
+        return self._undemanded(workload) or Verdict(Fate.SAFE, "no queue can preempt it, whatever the queues request")
 
     def _forced(self, workload: KueueWorkload) -> str:
         """Return the reason why Kueue evicts a workload without demand; empty if it does not."""
@@ -253,7 +253,7 @@ class _Side:
         name = workload.admission.cluster_queue
         if self._cluster.stopped.get(name, NOT_STOPPED) == NOT_STOPPED:
             return Verdict(
-                Fate.STUCK, f"ClusterQueue {name} will be deleted: it remains, inactive, until its workloads finish"
+                Fate.STUCK, f"ClusterQueue {name} is inactive, and will be deleted when its workloads finish"
             )
         return self._undemanded(workload) or Verdict(
             Fate.SAFE, f"ClusterQueue {name} is stopped (Hold), and Kueue does not preempt workloads of inactive queues"

@@ -81,7 +81,7 @@ class _Side:
 
     def notes(self) -> tuple[str, ...]:
         """Return the assumptions."""
-        scoped = f"{self._n_scoped} ResourceQuotas with scopes are ignored."
+        scoped = f"ResourceQuotas with scopes are ignored ({self._n_scoped} in the objects)."
         found = (scoped if self._n_scoped else "", self._evictions.note("kube-scheduler"), self._others)
         return (*self._classes.notes(), *filter(None, found))
 

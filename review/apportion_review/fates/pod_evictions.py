@@ -48,6 +48,6 @@ class Evictions:
         if not self.unsupported:
             return ""
         return (
-            f"{engine} is not simulated on the snapshot ({self.unsupported}): workloads that pending work would evict "
-            "count as reclaimable on demand."
+            f"{engine} is not simulated on the snapshot ({self.unsupported}): workloads that would be evicted "
+            "for pending work are reported as reclaimable on demand."
         )

@@ -17,12 +17,15 @@ from apportion_review.fates.workloads import OwnedPods, Owner, gpus_of, models_o
 from apportion_runtime.snapshots.quantities import parse_time
 
 _SYSTEM_CLASSES = "system-"
-_UNREAD = Verdict(Fate.UNKNOWN, "the objects under this policy cannot be evaluated")
-NODES_NOTE = "Evictions due to failed or full nodes, and evictions for DaemonSet pods that are not in the snapshot, are not modelled."
+_UNREAD = Verdict(Fate.UNKNOWN, "the cluster's objects cannot be evaluated under this policy")
+NODES_NOTE = (
+    "Evictions due to node failure or node pressure, and evictions for DaemonSet pods that are not in the snapshot, "
+    "are not modelled."
+)
 
 
 _ASSUMED_CLASSES = (
-    "Future pods are assumed to use one of the listed priority classes; system-cluster-critical and "
+    "Future pods are assumed to use one of the priority classes in the objects; system-cluster-critical and "
     "system-node-critical are ignored."
 )
 

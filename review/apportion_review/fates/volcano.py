@@ -32,11 +32,11 @@ _CYCLES_NOTE = (
     "before the next cycle and become pending again."
 )
 _ORDER_NOTE = (
-    "If Volcano could evict work from any of several nodes, it tries them in no fixed order: work reported as reclaimable on demand "
-    "may be evicted instead of work reported as evicted now."
+    "If Volcano can evict work from several nodes, it tries the nodes in no fixed order: work reported as reclaimable "
+    "on demand may be evicted instead of work reported as evicted now."
 )
 _GANG_NOTE = (
-    "Protection by the gang plugin, which may keep jobs at their minimum, applies only in the simulated cycles."
+    "Protection by the gang plugin, which may keep minAvailable pods of a job, applies only in the simulated cycles."
 )
 _OTHERS_NOTE = "Preemption by kube-scheduler, for pods that Volcano does not schedule, is not modelled."
 _PREEMPT, _RECLAIM = "preempt", "reclaim"
@@ -163,7 +163,7 @@ class _Side:
         lowest = min([self._priority(owned), *(integer(pod, "spec", "priority") or 0 for pod in owned.pods)])
         if is_by_priority and not self._priorities.outranks(lowest):
             return None
-        return Verdict(Fate.ON_DEMAND, "a job with a higher priority in its queue may preempt it", self._queue(owned))
+        return Verdict(Fate.ON_DEMAND, "a higher-priority job in its queue may preempt it", self._queue(owned))
 
     def _reclaimed(self, owned: OwnedPods) -> Verdict | None:
         queue = self._capacity.queues[self._queue(owned)]

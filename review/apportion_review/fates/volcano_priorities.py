@@ -17,7 +17,7 @@ from apportion_review.fates.workloads import of_group
 _SYSTEM_CLASSES = "system-"
 _ANY = "The objects include no PriorityClass: any priority is assumed to be possible."
 _ASSUMED = (
-    "Future jobs are assumed to use one of the listed priority classes; system-cluster-critical and "
+    "Future jobs are assumed to use one of the priority classes in the objects; system-cluster-critical and "
     "system-node-critical are ignored."
 )
 

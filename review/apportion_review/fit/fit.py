@@ -151,7 +151,7 @@ def _notes(observed: ObservedCluster, decision: Decision) -> Iterator[str]:
     plans = sorted(pool.id for pool in observed.compiled.program.pools if pool.plan is not None)
     if plans and decision.outcome is not Outcome.NOW:
         names = ", ".join(plans)
-        yield f"Nodes in {names} use queued provisioning; when the provider will supply them is unknown."
+        yield f"Nodes in {names} use queued provisioning; it is not known when the provider will supply them."
 
 
 def _unaccounted(probe: Probe) -> Iterator[str]:

@@ -126,7 +126,7 @@ def _start(start: Start) -> Iterator[str]:
         return
     yield "Start time: unknown, because the snapshot does not show when earlier work finishes."
     if start.after:
-        yield "  It would start after this work ends, for example:"
+        yield "  It would start, for example, after this work ends:"
         yield from (f"    {_ending(each)}" for each in start.after)
     else:
         yield "  No running workload was found whose completion alone would let it start."

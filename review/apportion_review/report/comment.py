@@ -58,7 +58,7 @@ def comment(review: Review) -> str:
         size = sum(len(line.encode()) + 1 for line in held)
         if size > left:
             # A fold that does not fit is mentioned, so that it does not appear to be empty.
-            held = folded(section[0], ["In the JSON and HTML reports."])
+            held = folded(section[0], ["See the JSON and HTML reports."])
             size = sum(len(line.encode()) + 1 for line in held)
             if size > left:
                 break
@@ -198,7 +198,7 @@ def _at_stake(review: Review) -> str:
         return ""
     amounts = [lost_gpu_s(cluster) for cluster in hit]
     known = sum(amount for amount in amounts if amount is not None)
-    more = ", and workloads without a start time" if None in amounts else ""
+    more = " (unknown for those without a start time)" if None in amounts else ""
     return f"**Work at risk:** {gpu_hours_text(known)} since the start of the affected workloads{more}, assuming no checkpoints."
 
 

@@ -71,7 +71,7 @@ def unmanaged_notes(fates: EngineFates | None) -> tuple[str, ...]:
     n = len(fates.unmanaged)
     schedulers = sorted({name for each in fates.unmanaged for name in each.schedulers})
     gpus = gpus_text(added(fates.unmanaged))
-    they, them = agreeing(n, "it occupies its", "they occupy their"), agreeing(n, "it", "them")
+    they, them = agreeing(n, "it uses capacity on its", "they use capacity on their"), agreeing(n, "it", "them")
     note = (
         f"{counted(n, 'running workload')} with {gpus if gpus != '0' else 'no GPUs'} {agreeing(n, 'is', 'are')} not managed "
         f"by {fates.source} ({agreeing(len(schedulers), 'scheduler')} {', '.join(schedulers)}): {they} nodes, and no quota "

@@ -71,7 +71,7 @@ def shortened(lines: Sequence[str], budget: int, what: str) -> list[str]:
     kept = fitting(lines, budget)
     if len(kept) == len(lines):
         return kept
-    return [*kept, "", f"{len(lines) - len(kept):,} more {what} are in the JSON and HTML reports."]
+    return [*kept, "", f"Omitted {what}: {len(lines) - len(kept):,}. See the JSON and HTML reports."]
 
 
 def fitting(lines: Sequence[str], budget: int) -> list[str]:

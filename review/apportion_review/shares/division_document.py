@@ -107,7 +107,7 @@ def _object(value: object, where: str, keys: Sequence[str] | None = None) -> Map
     others = set(made) ^ set(keys or made)
     if others:
         named = ", ".join(sorted(others))
-        raise MalformedProofError(f"{where} must have exactly the fields {', '.join(keys or ())}: {named}")
+        raise MalformedProofError(f"{where} must have the fields {', '.join(keys or ())}; missing or extra: {named}")
     return made
 
 

@@ -81,7 +81,7 @@ def _check_fair(walk: StepWalk, left: int, borrowers: Sequence[_Borrower], divis
         raise RefusedStepError(f"the total borrowed is {sum(given.values())}, expected {expected}")
     for each in borrowers:
         if not 0 <= given[each.name] <= each.wanted:
-            raise RefusedStepError(f"queue {each.name} borrows {given[each.name]}, but may borrow {each.wanted}")
+            raise RefusedStepError(f"queue {each.name} borrows {given[each.name]}, but may borrow only {each.wanted}")
     last = max((_turn(each, given[each.name]) for each in borrowers if given[each.name]), default=None)
     waiting = [_turn(each, given[each.name] + 1) for each in borrowers if given[each.name] < each.wanted]
     if last is not None and waiting and min(waiting) < last:

@@ -65,6 +65,6 @@ def choose(objects: Iterable[Manifest], asked: str | None = None) -> Model:
         titles = " and ".join(model.title for model in present)
         names = " or ".join(model.name for model in present)
         raise NoModelError(
-            f"the objects belong to {titles}; pass the objects of one cluster, or choose an engine with --engine {names}"
+            f"the objects belong to {titles}; pass the objects of only one cluster, or choose an engine with --engine {names}"
         )
     return present[0] if present else _NATIVE

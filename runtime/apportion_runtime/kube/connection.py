@@ -90,7 +90,7 @@ def _check_context(files: str, context: str | None) -> None:
     listed = ", ".join(names) or "none"
     if selected:
         raise Unreachable(f"kubeconfig {files} has no context {selected}; its contexts: {listed}")
-    raise Unreachable(f"kubeconfig {files} has no current-context; pass --context NAME, one of: {listed}")
+    raise Unreachable(f"kubeconfig {files} has no current-context; pass --context with one of: {listed}")
 
 
 class Connection:

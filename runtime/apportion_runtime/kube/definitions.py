@@ -100,4 +100,4 @@ def _of_others(connection: Connection) -> str:
     engines = [name for group, name in _OTHERS.items() if group in served]
     if not engines:
         return ""
-    return f"; it has the CRDs of {' and '.join(engines)}, which this scheduler does not support"
+    return f"; it has the CRDs of {' and '.join(engines)}, which `engine: kai` does not support"

@@ -170,7 +170,7 @@ def read_unit(
     namespace, name = namespace_of(job), jobs.unit_name(job)
     made = objects.get(UNIT, namespace, name)
     if made is not None and not is_unit_of(made, job):
-        raise NotQueued(f"{UNIT} {namespace}/{name} already exists and belongs to another object: delete it")
+        raise NotQueued(f"{UNIT} {namespace}/{name} already exists and belongs to another object: delete the {UNIT}")
     priority = None if made is None else nested(made, "spec", "priority")
     if isinstance(priority, bool) or not isinstance(priority, int):
         priority = jobs.priority(job, objects)

@@ -197,7 +197,7 @@ class LeaderElection:
             released = {**spec, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _stamp()}
             self._request("PUT", self._path, {**found, "spec": released})
         except (Refused, Unreachable) as failed:
-            return f"not released, so it expires after {self._timing.lease_s:g} s: {failed}"
+            return f"not released ({failed}); it expires after {self._timing.lease_s:g} s"
         return "released"
 
     def _request(self, method: str, path: str, body: object = None) -> dict[str, Any]:

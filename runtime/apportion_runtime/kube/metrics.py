@@ -148,7 +148,7 @@ class Metrics:
         )
         self.leader = Gauge(f"{PREFIX}_leader", "1 if this replica is the leader, 0 otherwise", registry=registry)
         build = Gauge(
-            f"{PREFIX}_build_info", "Version of the scheduler; always 1", ("version", "python"), registry=registry
+            f"{PREFIX}_build_info", "Always 1, with the version as a label", ("version", "python"), registry=registry
         )
         build.labels(scheduler_version(), platform.python_version()).set(1)
         self._state = _StateCollector()

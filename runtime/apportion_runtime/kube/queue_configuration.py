@@ -59,7 +59,7 @@ def read_configuration(trees: Iterable[Manifest], queues: Iterable[Manifest]) ->
         Fault(
             UNREADABLE,
             f"{TREE} {TREE_NAMESPACE}/{name_of(found[0])}",
-            f"namespace {namespace} is listed in {', '.join(paths)}; jobs without a label count toward {paths[-1]}",
+            f"namespace {namespace} is listed in {', '.join(paths)}; jobs without a quota label belong to {paths[-1]}",
             "",
         )
         for namespace, paths in tree.shared_namespaces.items()

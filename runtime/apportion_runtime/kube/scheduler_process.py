@@ -251,7 +251,7 @@ class _Loop:
             self.n_cycles += 1
             try:
                 self._cycle()
-                self.last_cycle = "the last cycle and its writes were completed"
+                self.last_cycle = "the last cycle and its writes are complete"
                 rest_s = max((time.thread_time() - cpu_s) / _SHARE_OF_CYCLES, _SHORTEST_REST_S)
                 self.earliest_s = now_s + min(rest_s, self.options.period_s)
             except NotLeader:

@@ -263,7 +263,7 @@ def _backoff(written: str, name: str) -> Backoff:
         assert 0 < first <= longest
     except (yaml.YAMLError, ValueError, TypeError, AssertionError):
         raise ValueError(
-            f"Queue {name}: {names.QUEUE_ARGS_ANNOTATION} is `{written}`; set {names.FIRST_BACKOFF} and "
-            f"{names.LONGEST_BACKOFF} in YAML, in seconds; {names.LONGEST_BACKOFF} must not be less than {names.FIRST_BACKOFF}"
+            f"Queue {name}: {names.QUEUE_ARGS_ANNOTATION} is `{written}`; use YAML with {names.FIRST_BACKOFF} and "
+            f"{names.LONGEST_BACKOFF} in seconds; {names.LONGEST_BACKOFF} must not be less than {names.FIRST_BACKOFF}"
         ) from None
     return Backoff(first, longest)

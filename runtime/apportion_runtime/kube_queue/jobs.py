@@ -140,7 +140,7 @@ class _Template:
         if written is None:
             return self.default_count
         if isinstance(written, bool) or not isinstance(written, int) or written < 0:
-            raise ValueError(f"{self.count_path}: `{written}` is not a number of pods")
+            raise ValueError(f"{self.count_path}: `{written}` is not a valid number of pods")
         return written
 
 

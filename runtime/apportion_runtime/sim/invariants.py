@@ -103,7 +103,7 @@ def _overfull_nodes(cluster_state: ClusterState) -> Iterator[str]:
             yield f"{devices} whole and {len(shared)} shared devices are allocated on {name}, which has {node.allocatable.get('gpu', 0.0):g}"
         memory = (node.gpu_memory or 100) // 100 * 100
         yield from (
-            f"{mib} MiB of device {group} are allocated on {name}" for group, mib in shared.items() if mib > memory
+            f"{mib} of {memory} MiB of device {group} in use on {name}" for group, mib in shared.items() if mib > memory
         )
 
 

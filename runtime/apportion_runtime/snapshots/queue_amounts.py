@@ -37,11 +37,11 @@ def negative_amounts(
             effect = "the engine divides the surplus incorrectly among the queue and its siblings"
             hint = "use a weight of 0 or more"
         elif resource in clamped:
-            effect = "the engine treats it as -1, which is unlimited"
+            effect = "the engine treats it as -1, which means unlimited"
         elif field == "limit":
             effect = f"no job that requests {resource} can start in the queue"
         else:
-            effect = "the engine increases what other queues share by this amount"
+            effect = "the engine lets other queues share that much more"
         yield _fault(queue, place, path, f"`{dotted(path)}: {amount:g}` is negative: {effect}", hint)
 
 

@@ -121,7 +121,7 @@ def _read_document(
 ) -> SnapshotReading:
     data, place = documents[0]
     if len(found) > 1:
-        message = f"a document of kind {KIND} must be the only object, but there are {len(found) - 1} others"
+        message = f"a document of kind {KIND} must be the only object, but {len(found)} objects were found"
         faults.append(Fault(UNREADABLE, KIND, message, "pass only the document", documents[-1].place))
     try:
         snapshot, settings = read_document(data)

@@ -96,7 +96,7 @@ def test_paths_without_a_policy(run: Run) -> None:
     _check(run("validate", "missing.py"), 3, "missing.py: error[AP007] missing.py does not exist")
     _check(run("validate", "empty"), 3, "empty: error[AP011] the folder empty contains none of policy.py")
     _check(run("validate", "folder"), 3, "error[AP007] folder/policy.py is a folder, not a file")
-    _check(run("validate", "notes.txt"), 3, "error[AP007] notes.txt is neither Python (.py) nor a document")
+    _check(run("validate", "notes.txt"), 3, "error[AP007] notes.txt is neither a Python file (.py) nor a document")
     _check(run("validate", "/dev/null"), 3, "/dev/null: error[AP007] /dev/null is a device, not a file")
     _check(run("validate", ""), 3, "error[AP007]")
 

@@ -184,9 +184,9 @@ def test_json_report_has_every_target(run: Run, project: Path) -> None:
 
 def test_summary_counts_features_by_cluster(run: Run, project: Path) -> None:
     _, _, summary = run("compile").out.rpartition("\n\n")
-    assert re.search(r"; (\d+) of \d+ features exact on 2 clusters, \d+ of them only if:\n", summary)
+    assert re.search(r"; (\d+) of \d+ features exact on 2 clusters; \d+ of these features only if:\n", summary)
     assert "  rendered/prod/main/kai/values.yaml is merged into KAI's Helm values\n" in summary
-    assert " features exact on 1 cluster, " in run("compile", "--env", "prod").out
+    assert " features exact on 1 cluster; " in run("compile", "--env", "prod").out
 
 
 def test_help_names_every_target() -> None:

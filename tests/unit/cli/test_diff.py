@@ -234,7 +234,7 @@ def test_inexpressible_values_are_listed(run: Run, tmp_path: Path) -> None:
     for file in (tmp_path / "rendered/prod/one/kai").rglob("*.yaml"):
         file.write_text(file.read_text().replace("quota: 8\n", "quota: 8.000001\n"))
     told = run("diff", tmp_path / "rendered", tmp_path / "a")
-    assert "Not compared, because a policy cannot express it" in told.out
+    assert "Not compared, because a policy cannot express these fields" in told.out
     assert "Queue vision: `spec.resources.gpu.quota: 8.000001` is replaced by 8" in " ".join(told.out.split())
     assert told.code == 10
 

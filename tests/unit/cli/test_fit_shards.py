@@ -150,4 +150,4 @@ def test_node_pool_without_a_shard_is_rejected(run: Run) -> None:
     Path("job.yaml").write_text(yaml.safe_dump(made))
     result = _fit(run)
     assert result.code == 3
-    assert "no shard schedules that node pool; choose one of a100, default or h100" in result.err
+    assert "no shard schedules such workloads; choose one of a100, default or h100" in result.err

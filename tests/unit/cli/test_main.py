@@ -64,7 +64,7 @@ def test_alias_resolves_to_its_command(alias: str) -> None:
         (["validate", "--memory-limit", "1Mi"], "the interpreter and the policy model alone require 256Mi"),
         (["validate", "--memory-limit", "much"], "`much` is not an amount of memory"),
         (["validate", "-o", "xml"], "`xml` is not one of text, json, sarif, junit, github"),
-        (["validate", "-o", "json="], "the file after `=` is missing"),
+        (["validate", "-o", "json="], "expected a file name after `=`"),
         (["validate", "--fail-on", "info"], "'info' is not one of 'error', 'warning', 'never'"),
         (["completion", "tcsh"], "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
         (["explain", "AP999"], "unknown rule AP999"),

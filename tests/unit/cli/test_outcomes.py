@@ -77,7 +77,7 @@ def test_satisfied_assertions_pass(outcome: Outcome) -> None:
             lambda o: o.assert_waits("nlp", at_most="1h", gpus=2),
             "no workload in queue nlp that requests at most 2 GPUs",
         ),
-        (lambda o: o.assert_evictions(), "1 eviction, expected at most 0: nlp evicted once by vision"),
+        (lambda o: o.assert_evictions(), "1 eviction, expected at most 0: nlp was evicted once by vision"),
         (lambda o: o.assert_share("vision", at_least=1.5), "of its fair share, expected at least 150%"),
         (lambda o: o.assert_succeeds("nlp", within="2h"), "queue nlp: 1 of 1 workload did not succeed within 2h"),
         (lambda o: o.assert_lost(at_most_gpu_hours=0.5), "GPU-hours lost, expected at most 0.5"),
@@ -139,7 +139,7 @@ def test_fixture_simulates_once_per_session(pytester: pytest.Pytester, folder: P
     )
     result = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["*AssertionError: 1 eviction, expected at most 0: nlp evicted once by vision"])
+    result.stdout.fnmatch_lines(["*AssertionError: 1 eviction, expected at most 0: nlp was evicted once by vision"])
     assert "outcomes.py" not in result.stdout.str().replace("test_pytest", ""), "the failure stands at the test's line"
 
 

@@ -52,7 +52,8 @@ def test_explain_shows_the_origin_of_each_value() -> None:
     values = {value["field"]: value for value in document["values"]}
     assert values["guaranteed gpu/h100"]["value"] == "8 H100"
     assert (
-        values["guaranteed gpu/h100"]["origin"] == "override in effect until 2026-12-31, times the cluster's share 1/4"
+        values["guaranteed gpu/h100"]["origin"]
+        == "override in effect until 2026-12-31, times the cluster's share of 1/4"
     )
     assert values["guaranteed gpu/h100"]["file"].endswith("teams/nlp.py")
     assert values["reclaim min runtime"]["origin"] == "inherited from `research`"
@@ -116,7 +117,7 @@ def test_doctor_compares_an_export_with_the_policy(tmp_path: Path) -> None:
     shown = _apportion("doctor", "--export", str(export), *where, "-o", "json")
     assert shown.returncode == 3
     found = {(f["name"], f["state"]): f["text"] for f in json.loads(shown.stdout)["findings"]}
-    assert found["Kueue version", "bad"] == "v0.16.0, but the policy has 0.18.3"
+    assert found["Kueue version", "bad"] == "v0.16.0, but the policy specifies 0.18.3"
     assert ("ConfigMap kueue-system/kueue-manager-config", "missing") in found
 
 

@@ -55,7 +55,7 @@ def test_altered_value_is_named(run: Run, report: Report) -> None:
     report["approvals"][0]["given"] = False
     told = _replay(run, report)
     assert (told.code, told.out) == (3, "")
-    assert "report.json was altered: `approvals[0].given` differs from a new report on the same inputs" in told.err
+    assert "report.json was altered: `approvals[0].given` differs from a new report for the same inputs" in told.err
 
 
 def test_report_of_another_version_that_differs_is_named(run: Run, report: Report) -> None:

@@ -81,7 +81,7 @@ def test_image_that_is_not_pinned_by_digest_is_a_usage_error(run: Run, tmp_path:
     assert told.code == 2
     assert (
         "--image `registry.example/apportion:1.0` is invalid: it has no digest: append @sha256: and the 64 hexadecimal "
-        "digits that the registry gives" in " ".join(told.err.split())
+        "digits that the registry reports" in " ".join(told.err.split())
     )
     assert not (tmp_path / "made").exists()
 

@@ -184,7 +184,7 @@ def test_output_setting_is_applied(repository: None, run: Run, monkeypatch: pyte
         ("output = 'json=/tmp/report'", 2, "`output` must be a format; set the output file on the command line"),
         ("policy = '../elsewhere'", 2, "`policy` points outside this file's directory"),
         ("policy = '/etc'", 2, "`policy` points outside this file's directory"),
-        ("fail-on = ", 3, "is not TOML"),
+        ("fail-on = ", 3, "is not valid TOML"),
         ("color = 'red'", 2, "`color` must be true or false"),
     ],
 )

@@ -235,7 +235,7 @@ def test_shards_are_simulated_separately(run: Run, files: Path) -> None:
     (files / "wide.yaml").write_text(tree)
     unnamed = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")
     assert unnamed.code == 3
-    assert "the cluster has the shards h100, l4, and a simulation covers only one" in unnamed.err
+    assert "the cluster has more than one shard (h100, l4); a simulation covers only one" in unnamed.err
     assert (
         "shard b300 does not exist"
         in run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "--shard", "b300").err

@@ -71,7 +71,7 @@ def test_every_openb_pod_has_an_outcome(run: Run, queues: Path, openb: str) -> N
 def test_trace_summary_is_printed(run: Run, queues: Path, openb: str) -> None:
     said = run("simulate", queues, "--trace", openb).err
     assert "7 rows: 3 nodes, 4 jobs, 0 skipped; queues development, serving, training" in said
-    assert re.search(r"3 nodes, offered load [0-9.]+% of their GPUs on average, [0-9.]+% at peak", said)
+    assert re.search(r"3 nodes, the offered load averages [0-9.]+% of the GPUs and peaks at [0-9.]+%", said)
 
 
 def test_inflated_jobs_fill_the_cluster(run: Run, queues: Path, openb: str) -> None:
@@ -101,8 +101,8 @@ def test_skipped_rows_are_shown_with_their_reasons(run: Run, queues: Path, tmp_p
     steps = "\n".join(step.replace("7.0", f"7.{number}") for number in range(5))
     (tmp_path / "jobs.txt").write_text(f"{heading}\n{job}\n{steps}\n")
     said = run("simulate", queues, "--trace", f"sacct:{tmp_path / 'jobs.txt'}").err
-    assert f"skipped: {tmp_path / 'jobs.txt'}:3: 7.0 is a step of a job that has its own row\n" in said
-    assert said.count("is a step of a job") == 3
+    assert f"skipped: {tmp_path / 'jobs.txt'}:3: 7.0 is a job step; the job has its own row\n" in said
+    assert said.count("is a job step") == 3
     assert "skipped: 2 more valid rows\n" in said
 
 
@@ -113,14 +113,14 @@ def test_option_about_nodes_is_refused_for_a_trace_without_nodes(
     (tmp_path / "jobs.txt").write_text(SACCT)
     refused = run("simulate", queues, "--trace", f"sacct:{tmp_path / 'jobs.txt'}", option, "0.5")
     assert refused.code == 3
-    assert f"{option} applies to the nodes in a trace, but {tmp_path / 'jobs.txt'} contains none" in refused.err
+    assert f"{option} applies to the nodes in a trace, but there are none in {tmp_path / 'jobs.txt'}" in refused.err
     assert f"hint: omit {option}, and set the number of nodes in the scenario" in refused.err
 
 
 def test_mapped_name_that_the_trace_lacks_is_a_warning(run: Run, queues: Path, openb: str) -> None:
     mapped = ("--trace-queue", "LS=vision", "--trace-queue", "Vision=vision", "--trace-priority", "BE=build")
     said = run("simulate", queues, "--trace", openb, *mapped).err
-    assert "warning: --trace-queue Vision=… has no effect: the trace has no job with this name" in said
+    assert "warning: --trace-queue Vision=… has no effect: no job in the trace uses this name" in said
     assert said.count("has no effect") == 1
 
 
@@ -170,7 +170,7 @@ def test_invalid_node_list_is_refused(run: Run, queues: Path, openb: str, nodes:
         (["--trace-load", "0.8"], "require --trace FORMAT:FILE"),
         (["--trace", "sacct:x", "--trace-load", "1", "--trace-inflate", "1"], "pass only one of them"),
         (["--trace", "sacct:x", "--trace-until", "soon"], "`soon` is not a duration such as 90s, 1h30m or 2d"),
-        (["--trace", "sacct:x", "--trace-queue", "a"], "`a` is not NAME=VALUE"),
+        (["--trace", "sacct:x", "--trace-queue", "a"], "`a` is not of the form NAME=VALUE"),
         (
             ["--trace", "sacct:x", "--trace-queue", "a=b", "--trace-queue", "a=c"],
             "--trace-queue maps a more than once; ",

@@ -79,7 +79,7 @@ def test_plan_text_is_a_tree_of_changes() -> None:
         plan_text(PLAN)
         == """\
 prod/gpu-eu/volcano deletes: Queue ads
-prod/gpu-eu/volcano leaves on the cluster, with all their contents: Namespace ads
+prod/gpu-eu/volcano leaves in the cluster, with all their contents: Namespace ads
 
 prod/gpu-eu/volcano  1 to create, 1 to change, 2 to delete
 ├─ + Namespace shared

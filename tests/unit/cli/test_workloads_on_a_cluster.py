@@ -71,7 +71,7 @@ def test_ambiguous_cluster_is_refused(run: Run, policy: Path) -> None:
         (("-p", policy, "--env", "kueue", "--env", "kai"), "pass --env once"),
         (("-p", policy, "--env", "kueue", "--manifests", policy / "rendered/kueue"), "pass only one of them"),
         (("--env", "kueue"), "require -p POLICY"),
-        ((policy,), "with --manifests, pass the policy with -p: -p"),
+        ((policy,), "with --manifests, pass the policy as -p"),
     ):
         told = run(*on_files, *more)
         assert (told.code, said in told.err) == (2, True), told
@@ -97,7 +97,7 @@ def test_missing_queue_follows_the_admission_action(run: Run, policy: Path, engi
         assert "is missing; set it to" in told.out
         assert "runs past Kueue" not in told.out
     else:
-        let_in = "warn about it and admit it" if admission == "warn" else "record it for audit and admit it"
+        let_in = "admit the workload with a warning" if admission == "warn" else "admit the workload and audit it"
         assert (told.code, "AP701" in codes) == (0, False), told.out
         assert let_in in " ".join(told.out.split())
 

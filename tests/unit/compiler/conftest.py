@@ -40,7 +40,7 @@ def report() -> Report:
             "children are guaranteed 80 H100, but `research` has 64",
             RESEARCH,
             (Related(LLM, "`llm` takes 48"), Related(VISION, "`vision` takes 32")),
-            "raise the guarantee of `research` to 80 H100, or lower `llm` by 16 H100",
+            "raise the guarantee of `research` to 80 H100, or lower the guarantee of `llm` by 16 H100",
             ValueEdit(RESEARCH, ("gpu", "h100"), 80),
             severity=Severity.ERROR,
         ),

@@ -105,7 +105,7 @@ def test_overcommit_raises_capacity_and_lowers_the_fix() -> None:
 def test_fixed_pools_suggest_a_lower_guarantee() -> None:
     rack = _pool("rack", "a100", 2, Fixed())
     found = _over(_graph((Queue(id="a", guaranteed=Resources(gpu={"a100": 20})),), (rack,), _cluster("c", rack)))
-    assert found.hint == "lower `a` by 4 A100, or add machines to `rack`"
+    assert found.hint == "lower the guarantee of `a` by 4 A100, or add machines to `rack`"
     assert found.fix is not None
     assert (found.fix.path, found.fix.value) == (("gpu", "a100"), 16)
 
@@ -130,7 +130,7 @@ def test_cpu_is_found_on_pools_without_gpus() -> None:
     gpus = NodePool(id="gpus", provider=Gke(), cpu=10, accelerator=Accelerator(model="l4", count=1), max_nodes=1)
     ordinary = NodePool(id="ordinary", provider=Gke(), cpu=4, max_nodes=2)
     graph = _graph((Queue(id="a", guaranteed=Resources(cpu=27)),), (gpus, ordinary), _cluster("c", gpus, ordinary))
-    assert _over(graph).hint == "raise `max_nodes` to 5 in `ordinary`, or lower `a` by 9 cpu"
+    assert _over(graph).hint == "raise `max_nodes` to 5 in `ordinary`, or lower the guarantee of `a` by 9 cpu"
 
 
 def test_gpu_guarantee_on_a_cluster_without_gpus_is_an_error() -> None:
@@ -143,5 +143,5 @@ def test_empty_pool_is_reported_once_by_its_own_rule() -> None:
     pool = _pool("h100", "h100", 0)
     queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 16}))
     assert _found(_graph((queue,), (pool,), _cluster("c", pool))) == [
-        ("AP612", "`h100` sets `max_nodes` to 0, but the 16 H100 guaranteed on prod/c require its nodes", "prod/c"),
+        ("AP612", "`h100` sets `max_nodes` to 0, but guarantees of 16 H100 on prod/c require its nodes", "prod/c"),
     ]

@@ -81,7 +81,7 @@ def test_missing_models_are_not_attributed_to_the_share() -> None:
         priority_classes=(serving,),
     )
     assert [d.scope for d in found] == ["prod/small"]
-    assert "count as 0 GPUs on `small` because its node pools have no H100" in found[0].message
+    assert "counts as 0 GPUs on `small` because its node pools have no H100" in found[0].message
     assert "share" not in found[0].message + str(found[0].hint)
 
 

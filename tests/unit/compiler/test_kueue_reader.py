@@ -224,9 +224,7 @@ def test_unlimited_placeholder_is_read_as_unlimited() -> None:
 def test_cohort_cycle_is_skipped() -> None:
     record = READER.read([cohort("a", parentName="b"), cohort("b", parentName="a"), cluster_queue("c", cohortName="a")])
     assert record.queues == ()
-    assert any(
-        "is its own ancestor; Kueue admits no workloads in a cycle of parents" in note.text for note in record.notes
-    )
+    assert any("is in or below a cohort cycle, where Kueue admits no workloads" in note.text for note in record.notes)
 
 
 def test_invalid_amount_is_reported() -> None:

@@ -91,7 +91,7 @@ def test_uncovered_resource_keeps_work_pending() -> None:
     (verdict,) = RULES.check((DEFAULT, queue(group("nvidia.com/gpu"))), ())
     assert (verdict.effect, verdict.message) == (
         PENDING,
-        "workloads that request cpu or memory are not admitted: no resource group covers them",
+        "workloads that request cpu or memory are not admitted: no resource group covers such requests",
     )
 
 

@@ -101,8 +101,8 @@ def test_limit_ranges_are_imported_on_every_engine() -> None:
     [
         ({}, "it is empty: set `default_request`"),
         ({"max": Resources(cpu="unlimited")}, "`max`: cpu cannot be unlimited; omit it"),
-        ({"max": Resources(gpu={"h100": 1})}, "whole GPUs of any model"),
-        ({"max": Resources(gpu="0.5")}, "whole GPUs of any model"),
+        ({"max": Resources(gpu={"h100": 1})}, "whole GPUs without a model"),
+        ({"max": Resources(gpu="0.5")}, "whole GPUs without a model"),
         (
             {"default_request": Resources(memory="4Gi"), "max": Resources(memory="2Gi")},
             "`default_request` of 4Gi memory exceeds `max` of 2Gi memory",

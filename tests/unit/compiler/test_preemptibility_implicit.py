@@ -57,7 +57,7 @@ def test_message_names_the_engines_of_the_policy(
     engines: tuple[Engine, ...], consequence: str, *, has_fix: bool
 ) -> None:
     ((message, _, fix),) = findings(engines, URGENT)
-    start = "`urgent` has value 1000 but does not set `preemptible`: values of 100 and above are non-preemptible, "
+    start = "`urgent` has value 1000 but does not set `preemptible`: classes with a value of 100 or more are non-preemptible, "
     assert (message, fix) == (start + consequence, has_fix)
 
 

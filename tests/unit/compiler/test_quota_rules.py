@@ -73,7 +73,7 @@ def test_overcommit_is_included_in_the_needed_amount() -> None:
     )
     (finding,) = found(policy, "AP201")
     assert finding.message == ("children are guaranteed 14 GPUs, but `research` has 8 GPUs and an overcommit of 1.5")
-    assert finding.hint == "raise the guarantee of `research` to 10 GPUs, or lower `llm` by 2 GPUs"
+    assert finding.hint == "raise the guarantee of `research` to 10 GPUs, or lower the guarantee of `llm` by 2 GPUs"
 
 
 def test_environment_override_is_reported_for_its_cluster() -> None:

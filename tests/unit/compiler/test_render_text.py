@@ -41,7 +41,7 @@ acme/policy.py:3: error[AP201] children are guaranteed 80 H100, but `research` h
   in queue research
   acme/policy.py:4: `llm` takes 48
   acme/vision.yaml:3: `vision` takes 32
-  hint: raise the guarantee of `research` to 80 H100, or lower `llm` by 16 H100
+  hint: raise the guarantee of `research` to 80 H100, or lower the guarantee of `llm` by 16 H100
   fix: acme/policy.py:3: replace `64` with `80` (validate --unsafe-fixes)
   docs: apportion explain AP201
 

@@ -272,7 +272,7 @@ def test_cluster_override_precedes_environment_override() -> None:
     assert cloud.sources["guaranteed/cpu"] == overrides[0].source
     assert cloud.sources["guaranteed/memory"] == overrides[1].source
     told = {item.field: item.origin for item in explain_queue(graph, graph.scopes[1], "a").values}
-    assert told["guaranteed cpu"] == "override for the cluster, times the cluster's share 1/2"
+    assert told["guaranteed cpu"] == "override for the cluster, times the cluster's share of 1/2"
 
 
 def test_rounded_parent_guarantee_equals_sum_of_children() -> None:

@@ -191,7 +191,7 @@ def test_effective_properties_pass() -> None:
 
 def test_access_list_with_two_spaces_is_reported() -> None:
     ((field, message),) = _ignored(submitacl="ann  ops")
-    assert (field, "fails when it is loaded" in message) == ("queues[0].submitacl", True)
+    assert (field, "fails to load" in message) == ("queues[0].submitacl", True)
     assert _ignored(submitacl="ann ops", adminacl=" admins") == []
     assert [field for field, _ in _ignored(submitacl="system:serviceaccount:a:b")] == ["queues[0].submitacl"]
 

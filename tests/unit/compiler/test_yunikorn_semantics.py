@@ -230,7 +230,7 @@ def test_existing_configuration_is_imported() -> None:
     ]
     assert queues["web-dev"].parent == "web"
     assert {note.partition(":")[0] for note in notes} >= {
-        "partition gpu has no nodes on Kubernetes",
+        "partition gpu is skipped",
         "placement rules are dropped",
         "`maxapplications` is dropped",
         "property application.sort.policy is dropped",

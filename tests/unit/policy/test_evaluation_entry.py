@@ -120,7 +120,9 @@ def test_special_files_are_refused(tmp_path: Path) -> None:
     assert refused(tmp_path / "none.py")[1].endswith("none.py does not exist")
     assert refused(tmp_path / "dangling.py")[1].endswith("dangling.py does not exist")
     assert refused(tmp_path / "notes.txt/policy.py")[1].endswith("cannot be read: Not a directory")
-    assert refused(tmp_path / "notes.txt")[1].endswith("neither Python (.py) nor a document (.yaml, .yml, .json)")
+    assert refused(tmp_path / "notes.txt")[1].endswith(
+        "neither a Python file (.py) nor a document (.yaml, .yml, .json)"
+    )
     assert refused(tmp_path / "out")[1].endswith("policy.py is a symbolic link that points outside its folder")
     assert refused("")[0] == refused("a\0b")[0] == "unreadable-input"
     kind, message = refused(tmp_path)

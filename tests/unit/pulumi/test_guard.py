@@ -85,6 +85,6 @@ def test_hook_is_bound_only_to_destructive_deletions(tmp_path: Path) -> None:
 
 def test_only_known_destructive_changes_can_be_allowed(tmp_path: Path) -> None:
     with pytest.raises(
-        pulumi.RunError, match="apportion:allow must be priority-class-value or queue-with-children, not all"
+        pulumi.RunError, match="apportion:allow must contain only priority-class-value, queue-with-children, not all"
     ):
         run_stack(policy_in(tmp_path), {"environment": "on-kai", "allow": "all"})

@@ -137,7 +137,7 @@ def test_reservation_image_of_the_policy_is_the_default(tmp_path: Path) -> None:
         ({"one": {"image": IMAGE, "replica": 1}}, "unknown key replica; supported keys are"),
         ({"one": {"image": IMAGE, "engine": "ack"}}, "unknown key engine; supported keys are"),
         ({"one": {"image": IMAGE, "replicas": "two"}}, "replicas must be an integer"),
-        ({"one": {"image": IMAGE, "shards": "a100"}}, "shards must be a list of SchedulingShards"),
+        ({"one": {"image": IMAGE, "shards": "a100"}}, "shards must be a list of SchedulingShard names"),
         ({"one": {"image": IMAGE, "reservation": True}}, "reservation must be a string"),
     ],
 )

@@ -91,7 +91,7 @@ LEAVES_WITH_SHARE = f"`research` loses 10% or more of its fair share on prod/one
             "parent: product, ",
             {
                 "@acme/research-leads": LEAVES,
-                "@acme/product-leads": "`vision` moves to `product`, and competes with `search`",
+                "@acme/product-leads": "`vision` moves to `product` and competes with `search`",
             },
             id="without shares, the new parent's queues compete with it",
         ),
@@ -116,7 +116,7 @@ LEAVES_WITH_SHARE = f"`research` loses 10% or more of its fair share on prod/one
             "",
             {
                 "@acme/research-leads": LEAVES,
-                "@acme/platform": "`vision` moves to the top level, and competes with `product` and `research`",
+                "@acme/platform": "`vision` moves to the top level and competes with `product` and `research`",
             },
             id="the top level is the organisation's",
         ),

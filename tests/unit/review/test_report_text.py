@@ -118,7 +118,7 @@ def with_others(tmp_path: Path) -> Review:
 
 def test_work_that_is_not_the_engines_is_counted_in_every_report_and_named_in_the_text(with_others: Review) -> None:
     shown = " ".join(text_of(with_others).split())
-    assert f"{COUNTED} slurm-bridge): they occupy their nodes" in shown
+    assert f"{COUNTED} slurm-bridge): they use capacity on their nodes" in shown
     assert "no quota in the policy causes them to be evicted. embedder, sweep" in shown
     for report in (comment(with_others), review_page(with_others)):
         assert "2 running workloads with 8 H100 are not managed by" in report

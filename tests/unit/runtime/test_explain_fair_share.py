@@ -97,7 +97,7 @@ CASES = {
             "  GPUs: fair share 1 GPU of the 8 GPUs in the cluster",
             "    requests 8 GPUs; quota 1 GPU, limit unlimited",
             "    1 GPU from its quota",
-            "    gets no more, although 7 GPUs remain: its weight is 0",
+            "    gets no more, despite a remainder of 7 GPUs: its weight is 0",
         ],
     ),
     "a higher priority takes all": (

@@ -140,22 +140,22 @@ def test_engine_dump_contains_its_configuration() -> None:
 BELOW_MINIMUM = {
     "minRuntime.preemptMinRuntime": (
         shard(minRuntime={"preemptMinRuntime": "-5m"}),
-        "`defaultPreemptMinRuntime`: `-5m` is less than 0, the minimum; using 0",
+        "`defaultPreemptMinRuntime`: `-5m` is less than the minimum of 0; using 0",
         DEFAULT,
     ),
     "minRuntime.reclaimMinRuntime": (
         shard(minRuntime={"reclaimMinRuntime": "-1s"}),
-        "`defaultReclaimMinRuntime`: `-1s` is less than 0, the minimum; using 0",
+        "`defaultReclaimMinRuntime`: `-1s` is less than the minimum of 0; using 0",
         DEFAULT,
     ),
     "kValue": (
         shard(kValue=-0.5),
-        "`kValue`: `-0.5` is less than 0, the minimum; using 0",
+        "`kValue`: `-0.5` is less than the minimum of 0; using 0",
         replace(DEFAULT, k_value=0.0),
     ),
     "saturation multiplier": (
         shard(plugins={"proportion": {"arguments": {"relcaimerSaturationMultiplier": "0.5"}}}),
-        "`relcaimerSaturationMultiplier`: `0.5` is less than 1, the minimum; using 1",
+        "`relcaimerSaturationMultiplier`: `0.5` is less than the minimum of 1; using 1",
         DEFAULT,
     ),
 }

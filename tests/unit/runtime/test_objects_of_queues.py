@@ -45,8 +45,8 @@ def test_queues(case: str) -> None:
 
 
 _BOUND = "use -1 for unlimited, or an amount of 0 or more"
-_LESS = "the engine increases what other queues share by this amount"
-_UNLIMITED = "the engine treats it as -1, which is unlimited"
+_LESS = "the engine lets other queues share that much more"
+_UNLIMITED = "the engine treats it as -1, which means unlimited"
 _SURPLUS = "the engine divides the surplus incorrectly among the queue and its siblings"
 NEGATIVE: dict[tuple[str, str, float], tuple[str, str] | None] = {
     ("gpu", "quota", -3): (_LESS, _BOUND),

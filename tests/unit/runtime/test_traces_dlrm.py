@@ -142,7 +142,7 @@ def test_several_limits_of_an_app_are_reported() -> None:
     """Each instance counts only against instances with its own limit, which differs from the trace's wording."""
     rows = (_row(), _row(instance_sn="b", max_instance_per_node="-1"), _row(instance_sn="c", app_name="app_4"))
     assert _read(*rows).warnings == (
-        "1 app has several values of max_instance_per_node for one role; each value limits only its own instances",
+        "1 app has several values of max_instance_per_node for one role; each applies only to the rows that set it",
     )
 
 

@@ -106,8 +106,8 @@ def test_invalid_row_is_reported_and_skipped(row: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ("node-c,1,1,2,", "a node with 2 GPUs has no model; set the model only for nodes with GPUs"),
-        ("node-c,1,1,0,G2", "a node with 0 GPUs has model `G2`; set the model only for nodes with GPUs"),
+        ("node-c,1,1,2,", "gpu is 2, but the node has no model; set the model if and only if the node has GPUs"),
+        ("node-c,1,1,0,G2", "gpu is 0, but the node has model `G2`; set the model if and only if the node has GPUs"),
         ("node-a,1,1,0,", "`node-a` is listed twice; give every row a unique name"),
     ],
 )

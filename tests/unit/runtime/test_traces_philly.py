@@ -92,7 +92,7 @@ def test_attempts_of_different_sizes_are_reported() -> None:
     trace = _read({**_JOB, "attempts": attempts})
     assert (trace.jobs[0].n_pods, trace.jobs[0].gpus) == (1, 4)
     assert trace.warnings == (
-        "1 job has attempts with different numbers of GPUs; the simulation uses the number of the first attempt",
+        "1 job has attempts with different numbers of GPUs; the simulation uses the GPUs of the first attempt",
     )
 
 

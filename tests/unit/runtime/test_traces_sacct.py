@@ -154,8 +154,8 @@ def test_requeued_runs_are_separate_jobs() -> None:
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"JobID": "7.batch"}, "7.batch is a step of a job that has its own row"),
-        ({"JobID": "7_3.0"}, "7_3.0 is a step of a job that has its own row"),
+        ({"JobID": "7.batch"}, "7.batch is a job step; the job has its own row"),
+        ({"JobID": "7_3.0"}, "7_3.0 is a job step; the job has its own row"),
         ({"State": "REVOKED"}, "the job ran on another cluster of the federation"),
     ],
 )
@@ -174,9 +174,9 @@ _AS_LISTED = f"run sacct -P -X --format={FORMAT}"
         ({"JobID": "seven"}, "`seven` is not a job ID; use sacct's format, such as 12, 12_3 or 12+1"),
         ({"JobID": "7_[1,3,...]"}, ("the tasks of `7_[1,3,...]` cannot be determined; "
          "run sacct with --array, which prints one row per task")),
-        ({"JobID": "7_[0-999999999]"}, ("`7_[0-999999999]` is not a list of 1 to 100000 tasks; "
+        ({"JobID": "7_[0-999999999]"}, ("the number of tasks in `7_[0-999999999]` is not between 1 and 100000; "
          "run sacct with --array, which prints one row per task")),
-        ({"JobID": "6"}, "the job 6 submitted at 2026-11-02T08:00:00 is listed twice; keep one row per job"),
+        ({"JobID": "6"}, "job 6, submitted at 2026-11-02T08:00:00, is listed twice; keep one row per job"),
         ({"State": "DONE"}, "`DONE` is not a job state; use a state that sacct reports, such as COMPLETED"),
         ({"State": ""}, "`` is not a job state; use a state that sacct reports, such as COMPLETED"),
         ({"Submit": "Unknown"}, f"Submit is empty; {_AS_LISTED}"),

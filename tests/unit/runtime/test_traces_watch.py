@@ -324,7 +324,7 @@ _CURE = "record the objects with kubectl get pods"
         ("\n[]", rf"watch\.json:2: the JSON document is neither a watch event nor a List; {_CURE}"),
         ('{"kind": "Pod"}', r"watch\.json:1: the JSON document is neither a watch event nor a List"),
         ('{"type": "ADDED", "object": {}}', r"watch\.json:1: the event's object has no kind or name"),
-        ('{"kind": "List", "items": [3]}', r"watch\.json:1: items of the List must be a list of objects; record"),
+        ('{"kind": "List", "items": [3]}', r"watch\.json:1: `items` of the List must be a list of objects; record"),
         ('{"type": "NEW", "object": {}}', r"watch\.json:1: the JSON document is neither"),
         (
             "NAME READY\na 1/1\n",

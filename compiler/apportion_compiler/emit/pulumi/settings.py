@@ -117,7 +117,7 @@ def _allowed(config: Config) -> tuple[str, ...]:
     allowed = _names(config, "allow")
     unknown = [name for name in allowed if name not in DESTRUCTIVE_CHANGES]
     if unknown:
-        raise SettingsError(f"{NAMESPACE}:allow must be {' or '.join(DESTRUCTIVE_CHANGES)}, not {unknown[0]}")
+        raise SettingsError(f"{NAMESPACE}:allow must contain only {', '.join(DESTRUCTIVE_CHANGES)}, not {unknown[0]}")
     return allowed
 
 
@@ -175,7 +175,7 @@ def _packaged(cluster: str, how: object) -> SchedulerDeployment:
             raise SettingsError(f"{key}: {name} must be a string")
     shards = how.get("shards", [])
     if not isinstance(shards, list) or not all(isinstance(shard, str) for shard in shards):
-        raise SettingsError(f"{key}: shards must be a list of SchedulingShards")
+        raise SettingsError(f"{key}: shards must be a list of SchedulingShard names")
     values: dict[str, Any] = {**how, "shards": tuple(shards)}
     return SchedulerDeployment(**values)
 

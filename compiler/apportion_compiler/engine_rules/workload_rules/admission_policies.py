@@ -54,7 +54,7 @@ def _consequence(context: WorkloadContext) -> str | None:
     }
     if not actions or "Deny" in actions:
         return None
-    return f"the admission policies {'warn about it' if 'Warn' in actions else 'record it for audit'} and admit it"
+    return f"the admission policies admit the workload {'with a warning' if 'Warn' in actions else 'and audit it'}"
 
 
 def _namespaces(context: WorkloadContext) -> Iterator[Verdict]:

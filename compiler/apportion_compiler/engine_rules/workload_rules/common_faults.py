@@ -96,7 +96,7 @@ def _switches(context: WorkloadContext) -> Iterator[Verdict]:
         suspend = workload.shape.suspend
         if suspend is not None and workload.suspended() and not any(map(workload.values_of, resumed)):
             yield workload.pending(
-                ".".join(suspend), "Invalid", "it is suspended, but no component on the cluster resumes it",
+                ".".join(suspend), "Invalid", "the workload is suspended, but no component on the cluster resumes it",
                 "remove suspend, or label the workload for the engine that should resume it",
             )  # fmt: skip
 
@@ -108,7 +108,7 @@ def _names(context: WorkloadContext) -> Iterator[Verdict]:
         if workload.is_of("ray.io") and len(name) > workload.shape.max_name:
             yield workload.pending(
                 "metadata.name", "TooLong",
-                f"{workload.kind} name should be no more than {workload.shape.max_name} characters, and has "
+                f"{workload.kind} name should be no more than {workload.shape.max_name} characters, but has "
                 f"{len(name)}",
                 f"use at most {workload.shape.max_name} characters",
             )  # fmt: skip

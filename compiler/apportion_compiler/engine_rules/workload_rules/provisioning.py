@@ -92,7 +92,7 @@ def _is_run_duration(written: str) -> bool:
 
 def _too_long(index: int, field: str, written: str) -> Verdict:
     return _pending(
-        index, field, "Invalid", f"{written[:40]} is not a number of seconds up to {MAX_RUN_SECONDS} (seven days)",
+        index, field, "Invalid", f"{written[:40]} is not a number of seconds of at most {MAX_RUN_SECONDS} (seven days)",
         f'use at most "{MAX_RUN_SECONDS}"',
     )  # fmt: skip
 

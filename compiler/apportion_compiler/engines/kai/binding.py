@@ -68,7 +68,7 @@ def _submission_mode(workload: Node) -> None:
         return
     mode = found(workload, "spec", "submissionMode")
     if mode == "K8sJobMode":
-        raise BindingError(f"KubeRay rejects K8sJobMode with KAI: set spec.submissionMode to {SUBMISSION_MODE}")
+        raise BindingError(f"with KAI, KubeRay rejects K8sJobMode: set spec.submissionMode to {SUBMISSION_MODE}")
     if mode is None:
         section(workload, "spec")["submissionMode"] = SUBMISSION_MODE
 

@@ -30,7 +30,7 @@ def misplaced(selection: Selection) -> Iterator[Verdict]:
         flavor, key, value = mismatched
         yield workload.pending(
             template_field(pods, "spec", f"nodeSelector[{key}]"), "Ambiguous",
-            f"Kueue compares only selector keys that the flavor sets, so it may assign flavor {flavor.name}, which has "
+            f"Kueue ignores selector keys that a flavor does not set, so it may assign flavor {flavor.name}, which has "
             f"no nodes with {key}: {value}",
             _way_to(program, flavor.labels, selection.pools),
         )  # fmt: skip

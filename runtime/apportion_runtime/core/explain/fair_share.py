@@ -179,7 +179,7 @@ def _why_no_more(division: Division, r: int) -> str:
         return f"gets no more: its limit is {quantity(division.limit, r)}"
     if division.left > 0:
         why = "its weight is 0" if division.weight == 0 else "past usage more than offsets its weight"
-        return f"gets no more, although {quantity(division.left, r)} remain: {why}"
+        return f"gets no more, despite a remainder of {quantity(division.left, r)}: {why}"
     if division.weight == 0:
         return "gets no more: its over-quota weight is 0"
     return "gets no more: no surplus remains"

@@ -80,7 +80,7 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> Configuration:
     if found is None:
         raise ConfigurationError(
             f"ConfigMap {SCHEDULER_CONFIG} does not exist; the default configuration of Koordinator's chart preempts pods in "
-            "other quotas, and this is not simulated"
+            "other quotas, which is not simulated"
         )
     text = (found.get("data") or {}).get(SCHEDULER_CONFIG) or ""
     try:
@@ -136,7 +136,7 @@ def _check_plugins(plugins: Mapping[str, Any], arguments: Mapping[str, Mapping[s
     """Raise `ConfigurationError` for plugins and arguments that decide what is not simulated."""
     if arguments.get(_GANG, {}).get("enablePreemption"):
         raise _error(
-            f"{_GANG}.enablePreemption preempts pods in other quotas; this is not simulated, so set it to false, as "
+            f"{_GANG}.enablePreemption allows preemption in other quotas, which is not simulated; set it to false, as "
             "`apportion compile` does"
         )
     after = [str(each["name"]) for each in _enabled(plugins, "postFilter")]

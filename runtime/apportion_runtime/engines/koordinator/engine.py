@@ -90,8 +90,8 @@ class Koordinator(PlainEngine):
         for name, (least, most, resources) in UNCOUNTED_BANDS.items():
             if least <= priority <= most:
                 raise Denied(
-                    f"Pod {name_of(made)}: priority {priority} belongs to the priority band {name}, for which Koordinator replaces cpu "
-                    f"and memory requests with {resources} resources, which is not simulated"
+                    f"Pod {name_of(made)}: priority {priority} is in the band {name}, where Koordinator replaces cpu "
+                    f"and memory requests with {resources} resources; this replacement is not simulated"
                 )
         profile = self._quotas.profile_of(quota)
         return made if profile is None else _on_nodes(made, profile)

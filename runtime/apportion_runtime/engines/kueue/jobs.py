@@ -135,14 +135,14 @@ class Jobs:
             raise Denied(f"{made['kind']} {namespace_of(made)}/{name_of(made)}: {wrong}") from None
         if annotations_of(made).get(ELASTIC_ANNOTATION) == "true":
             raise Denied(
-                f"the annotation {ELASTIC_ANNOTATION} creates workload slices, which are not simulated; remove it"
+                f"{ELASTIC_ANNOTATION} enables workload slices, which are not simulated; remove the annotation"
             )
         for place in found:
             asked = next((key for key in _annotations(place.template) if key.startswith(TOPOLOGY_PREFIX)), None)
             if asked is not None:
                 raise Denied(
                     f"the annotation {asked} of pod set {place.name} requests topology-aware scheduling, which is not "
-                    "simulated under Kueue; remove it"
+                    "simulated under Kueue; remove the annotation"
                 )
             if nested(place.template, "spec", "resourceClaims"):
                 raise Denied(f"pod set {place.name} uses resourceClaims, which are not simulated under Kueue")

@@ -270,5 +270,5 @@ def _not_simulated(made: Manifest, message: str) -> Fault:
         IGNORED_VALUE,
         f"{str(made['kind']).lower()} {name_of(made)}",
         message,
-        "remove the setting, or expect different decisions from the cluster",
+        "remove the setting, or expect the cluster to decide differently",
     )

@@ -149,7 +149,7 @@ def _check_partition(partition: written.Partition) -> None:
         if rule.name.lower() not in (TAG, PROVIDED):
             raise ConfigurationError(f"{rule.path}: placement rule {rule.name} is not simulated; use tag or provided")
         if rule.create or rule.parent is not None or rule.filter != written.Filter():
-            raise ConfigurationError(f"{rule.path}: create, parent and filter of placement rules are not simulated")
+            raise ConfigurationError(f"{rule.path}: the fields create, parent and filter are not simulated")
         if rule.name.lower() == TAG and not rule.value:
             raise ConfigurationError(f"{rule.path}: a tag rule requires a value")
 

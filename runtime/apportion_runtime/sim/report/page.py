@@ -116,7 +116,7 @@ def tiles(report: Report) -> list[Tile]:
         ),
         Tile(
             "fragmentation", "fragmentation", found.fragmentation, number_format.percent(found.fragmentation) or "none",
-            "of free GPU time, too fragmented for any pod in the load",
+            "of free GPU time is too fragmented for any pod in the load",
         ),
         Tile("makespan_s", "makespan", found.makespan_s, number_format.lasting(found.makespan_s)),
         Tile("n_evictions", "evictions", found.n_evictions, f"{found.n_evictions:,}"),

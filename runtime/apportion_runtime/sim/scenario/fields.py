@@ -96,7 +96,7 @@ class Fields:
         if found is None:
             return False
         if not isinstance(found, bool):
-            raise self.fault(key, f"`{found}` is not true or false")
+            raise self.fault(key, f"`{found}` is neither true nor false")
         return found
 
     def seconds(self, key: str, default: float = 0.0) -> float:

@@ -288,7 +288,7 @@ def _incident(fields: Fields, read: Reader) -> Incident:
         if what not in ("fails", "drains", "joins") or not node:
             raise fields.fault(
                 "what",
-                "set `node` and `what` (fails, drains or joins), `made`, `deleted`, or `job`",
+                "set `made`, `deleted` or `job`, or set `node` and `what` (fails, drains or joins)",
             )
         made = Incident(at, what, node)
     fields.done()

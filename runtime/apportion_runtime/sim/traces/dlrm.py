@@ -66,7 +66,7 @@ def _mixed_limits(limits: Mapping[tuple[str, str], set[str]]) -> tuple[str, ...]
     if not n_mixed:
         return ()
     apps = counted(n_mixed, "app has", "apps have")
-    return (f"{apps} several values of max_instance_per_node for one role; each value limits only its own instances",)
+    return (f"{apps} several values of max_instance_per_node for one role; each applies only to the rows that set it",)
 
 
 def _job(row: Row, rules: DlrmRules) -> TraceJob:

@@ -72,7 +72,7 @@ def _job(row: Row, rules: HeliosRules) -> TraceJob:
     gpus, n_nodes = row.integer("gpu_num"), max(1, row.integer("node_num"))
     n_pods = n_nodes if gpus % n_nodes == 0 else gpus
     if n_pods > MOST_AT_ONCE:
-        raise BadRow(f"the job has {n_pods} pods", f"correct node_num and gpu_num; the maximum is {MOST_AT_ONCE}")
+        raise BadRow(f"the job has {n_pods} pods", f"correct node_num and gpu_num; the maximum is {MOST_AT_ONCE} pods")
     return TraceJob(
         name=f"job-{row.integer('job_id')}",
         file=row.file,

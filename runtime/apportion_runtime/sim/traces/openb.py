@@ -93,7 +93,7 @@ def _node(row: Row) -> TraceNode:
     gpus, model = row.integer("gpu"), row.text("model")
     if (gpus > 0) != bool(model):
         described = f"model `{model}`" if model else "no model"
-        raise BadRow(f"a node with {gpus} GPUs has {described}", "set the model only for nodes with GPUs")
+        raise BadRow(f"gpu is {gpus}, but the node has {described}", "set the model if and only if the node has GPUs")
     return TraceNode(kubernetes_name(row.text("sn")), row.integer("cpu_milli"), row.integer("memory_mib"), gpus, model)
 
 

@@ -75,7 +75,7 @@ def _warnings(n_unknown: int, n_resized: int) -> Iterator[str]:
         yield f"{counted(n_unknown, 'attempt has', 'attempts have')} no start or end time; the simulation assumes a runtime of 0"
     if n_resized:
         jobs = counted(n_resized, "job has", "jobs have")
-        yield f"{jobs} attempts with different numbers of GPUs; the simulation uses the number of the first attempt"
+        yield f"{jobs} attempts with different numbers of GPUs; the simulation uses the GPUs of the first attempt"
 
 
 def _job(file: str, line: int, item: Mapping[str, Any], attempts: Sequence[_Attempt], rules: PhillyRules) -> TraceJob:

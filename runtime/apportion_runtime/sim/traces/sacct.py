@@ -75,7 +75,7 @@ def read_sacct(listing: Source, rules: SlurmRules | None = None, *, delimiter: s
         submit = row.text("Submit")
         again = [made for made in ids if (made, submit) in seen]
         if again:
-            raise BadRow(f"the job {row.text('JobID')} submitted at {submit} is listed twice", "keep one row per job")
+            raise BadRow(f"job {row.text('JobID')}, submitted at {submit}, is listed twice", "keep one row per job")
         like = _job(row, rules)
         for made in ids:
             seen.add((made, submit))
@@ -101,7 +101,7 @@ def _ids(row: Row) -> list[str]:
     """Return the names of the jobs of a row: several if pending array tasks are listed together."""
     text = row.text("JobID")
     if "." in text.replace("...", ""):
-        raise BadRow(f"{text} is a step of a job that has its own row")
+        raise BadRow(f"{text} is a job step; the job has its own row")
     match = _JOB.fullmatch(text)
     if match is None:
         raise BadRow(f"`{text}` is not a job ID", "use sacct's format, such as 12, 12_3 or 12+1")
@@ -120,7 +120,7 @@ def _tasks(job: str, text: str) -> list[int]:
             raise BadRow(f"the tasks of `{job}` cannot be determined", cure)
         first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
         if last < first or step < 1 or (last - first) // step + len(found) >= MOST_AT_ONCE:
-            raise BadRow(f"`{job}` is not a list of 1 to {MOST_AT_ONCE} tasks", cure)
+            raise BadRow(f"the number of tasks in `{job}` is not between 1 and {MOST_AT_ONCE}", cure)
         found.update(dict.fromkeys(range(first, last + 1, step)))
     return list(found)
 

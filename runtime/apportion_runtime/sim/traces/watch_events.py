@@ -106,5 +106,5 @@ def _events(source: Source) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
 def _items(source: Source, line: int, listed: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     items = listed.get("items")
     if not isinstance(items, list) or not all(isinstance(each, Mapping) for each in items):
-        raise TraceError(source.file, line, "items of the List must be a list of objects", CURE)
+        raise TraceError(source.file, line, "`items` of the List must be a list of objects", CURE)
     return items

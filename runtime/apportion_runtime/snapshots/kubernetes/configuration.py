@@ -169,7 +169,7 @@ def _with_arguments(
             _ignored(faults, of, (*path, plugin, "arguments", key), f"{wrong}; using the default")
             return default
         if number < least:
-            message = f"`{text}` is less than {least:g}, the minimum; using {least:g}"
+            message = f"`{text}` is less than the minimum of {least:g}; using {least:g}"
             _ignored(faults, of, (*path, plugin, "arguments", key), message)
         return max(number, least)
 

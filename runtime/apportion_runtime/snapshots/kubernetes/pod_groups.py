@@ -154,7 +154,7 @@ class PodGroupReader:
             names = ", ".join(f"`{name}`" for name in lost)
             message = f"the parents of sub-groups {names} form a cycle; pods in these sub-groups stay pending"
             place = group.place.at("spec", "subGroups", list(parts).index(lost[0]))
-            hint = "give one of these sub-groups no parent, or one outside the cycle"
+            hint = "remove the parent of one of these sub-groups, or choose one outside the cycle"
             self._faults.append(Fault(UNKNOWN_SUB_GROUP, group.address, message, hint, place))
 
     def _without_parts(self, group: Object, number: int, why: str) -> SubGroup:

@@ -276,7 +276,7 @@ class PodReader:
         except (ValueError, TypeError, AttributeError):
             message = f"annotation `{key}` is not a list of zones; the engine ignores it"
             place = pod.place.at("metadata", "annotations", key)
-            hint = "do not set the annotation manually; it is set by the node agent that owns it"
+            hint = "do not set the annotation manually: the node agent that owns it sets it"
             self._faults.append(Fault(IGNORED_VALUE, pod.address, message, hint, place))
             return ()
 

@@ -203,7 +203,7 @@ def test_kubeconfig_variable_selects_file(server: str, tmp_path: Path, monkeypat
         ("contexts: 3", None, "^invalid kubeconfig "),
         ("hello", None, "^invalid kubeconfig .*: it must be a mapping with lists of clusters, users and contexts$"),
         ("whole", "two", "has no context two; its contexts: one$"),
-        ("none selected", None, "has no current-context; pass --context NAME, one of: one$"),
+        ("none selected", None, "has no current-context; pass --context with one of: one$"),
     ],
 )
 def test_unusable_kubeconfig_is_one_line_error(

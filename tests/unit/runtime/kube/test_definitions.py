@@ -39,7 +39,7 @@ def test_definitions_of_another_engine_are_named() -> None:
     server.held["/apis"] = {"groups": [{"name": "apps"}, {"name": "kueue.x-k8s.io"}]}
     with running(server) as connection, pytest.raises(MissingDefinitions) as told:
         run(connection, Options("kai-scheduler"), None, Counters(), say=lambda _: None, ended=Event())
-    assert str(told.value).endswith("; it has the CRDs of Kueue, which this scheduler does not support")
+    assert str(told.value).endswith("; it has the CRDs of Kueue, which `engine: kai` does not support")
 
 
 def test_missing_definitions_of_ack_are_named_with_their_installation() -> None:

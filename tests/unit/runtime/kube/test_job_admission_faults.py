@@ -327,7 +327,7 @@ def test_namespace_of_two_quotas_is_reported() -> None:
     server.add(both, job("a", 1))
     with admitting(server, log):
         until(lambda: released(server) == {"a"}, log)
-    said = "namespace video is listed in root/algorithm/video, root/algorithm/text; jobs without a label count toward root/algorithm/text"
+    said = "namespace video is listed in root/algorithm/video, root/algorithm/text; jobs without a quota label belong to root/algorithm/text"
     assert f"warning: ElasticQuotaTree kube-system/elasticquotatree: {said}" in log
 
 

@@ -58,7 +58,7 @@ def _ended(
     [
         (False, False, ""),
         (True, False, "; lease system/scheduler released"),
-        (True, True, "; lease system/scheduler not released, so it expires after 15 s: overloaded"),
+        (True, True, "; lease system/scheduler not released (overloaded); it expires after 15 s"),
     ],
     ids=["no lease", "lease", "lease that cannot be released"],
 )
@@ -68,7 +68,7 @@ def test_last_line_names_the_signal_the_last_cycle_and_the_lease(
     server = ApiServer()
     log = _ended(server, with_lease=with_lease, fails_at_end=fails_at_end)
     assert log[-1].startswith("ended by SIGTERM after ")
-    assert "the last cycle and its writes were completed" in log[-1]
+    assert "the last cycle and its writes are complete" in log[-1]
     assert log[-1].endswith(said)
     if with_lease:
         assert (server.held[LEASE]["spec"]["holderIdentity"] == "") is not fails_at_end
@@ -80,7 +80,7 @@ def test_last_line_of_a_structured_log_has_fields() -> None:
     assert {key: last[key] for key in ("level", "shutdown", "lastCycle", "lease")} == {
         "level": "info",
         "shutdown": "SIGTERM",
-        "lastCycle": "the last cycle and its writes were completed",
+        "lastCycle": "the last cycle and its writes are complete",
         "lease": "released",
     }
     assert last["cycles"] >= 1

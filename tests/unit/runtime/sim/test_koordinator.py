@@ -248,8 +248,8 @@ def test_pods_of_a_parent_quota_are_denied() -> None:
         (
             "priority: mid",
             (
-                "priority 7500 belongs to the priority band koord-mid, for which Koordinator replaces cpu and memory requests "
-                "with mid resources, which is not simulated"
+                "priority 7500 is in the band koord-mid, where Koordinator replaces cpu and memory requests "
+                "with mid resources; this replacement is not simulated"
             ),
         ),
     ],

@@ -106,7 +106,7 @@ def test_invalid_minimum_is_refused(said: str) -> None:
     ("labels", "annotations", "why"),
     [
         ({"kueue.x-k8s.io/max-exec-time-seconds": "0"}, {}, "should be greater than 0"),
-        ({}, {"kueue.x-k8s.io/elastic-job": "true"}, "creates workload slices, which are not simulated"),
+        ({}, {"kueue.x-k8s.io/elastic-job": "true"}, "enables workload slices, which are not simulated"),
     ],
 )
 def test_unsupported_annotations_are_refused(labels: Made, annotations: Made, why: str) -> None:

@@ -92,8 +92,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Lowered(
         "PriorityClass",
-        "kube-queue dequeues a queue's jobs by priority, but a job that cannot be dequeued because its queue or an ancestor has "
-        "reached its max does not preempt running jobs",
+        "kube-queue dequeues a queue's jobs by priority; if its queue or an ancestor has reached its max, a job is not dequeued "
+        "and does not preempt running jobs",
     ),
     Feature.PREEMPTIBILITY: Lowered(
         "the job's label quota.scheduling.alibabacloud.com/preemptible, which the admission policies compare with the job's "
@@ -104,7 +104,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "tree nodes can reference only ResourceFlavors of another product (attribute resourceflavors), whose schema ACK "
+        "the resourceflavors attribute of tree nodes references ResourceFlavors of another product, whose schema ACK "
         "does not publish; taint the pools instead",
         "remove `pools`, and taint the pool so that only permitted workloads run there",
     ),
@@ -179,7 +179,7 @@ def _unheld_priorities(program: Program) -> Iterator[Refusal]:
                 queue.source,
                 "queue-priority: "
                 + (
-                    "only leaf queues have a priority"
+                    "only leaf queues can have a priority"
                     if queue.children
                     else "no Queue is emitted without `queue_policy`"
                 ),

@@ -31,12 +31,12 @@ _QUEUED = (
     Requirement(
         "cronjobs",
         "object.spec.jobTemplate.spec.?suspend.orValue(false)",
-        "spec.jobTemplate.spec.suspend must be true: a Job that is not created suspended bypasses kube-queue",
+        "spec.jobTemplate.spec.suspend must be true: a Job that is created without suspend bypasses kube-queue",
     ),
     Requirement(
         "ray",
         f"request.kind.kind != 'RayJob' || ({_SUSPENDED} && dyn(object).spec.?shutdownAfterJobFinishes.orValue(false))",
-        "spec.suspend and spec.shutdownAfterJobFinishes must be true: a RayJob that is not created suspended bypasses "
+        "spec.suspend and spec.shutdownAfterJobFinishes must be true: a RayJob that is created without suspend bypasses "
         "kube-queue, and KubeRay rejects a suspended RayJob without shutdownAfterJobFinishes",
     ),
     Requirement(

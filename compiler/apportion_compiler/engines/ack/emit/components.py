@@ -26,7 +26,7 @@ def components(program: Program) -> Artifact:
         },
     }
     notes = [
-        "ACK components that this cluster's policy requires; configure them in the console or through its API.",
+        "ACK components that this cluster's policy requires; configure them in the console or through the ACK API.",
         "Without preemption by ElasticQuota, the scheduler does not reclaim lent capacity.",
         "kube-system/elasticquotatree must be the only ElasticQuotaTree: more than one corrupts the accounting.",
     ]

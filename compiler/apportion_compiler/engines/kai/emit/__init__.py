@@ -42,7 +42,7 @@ from apportion_compiler.ir.program import PriorityClass, Program, Topology
 from apportion_compiler.kubernetes_names import object_name
 
 _RECLAIMS_ALL_OR_NOTHING = (
-    "a queue that exceeds its fair share of one resource cannot reclaim any other, even within its guarantee"
+    "a queue that exceeds its fair share of one resource cannot reclaim any other resource, even within its guarantee"
 )
 """Source: KAI's CanReclaimResources, pkg/scheduler/plugins/proportion/reclaimable."""
 

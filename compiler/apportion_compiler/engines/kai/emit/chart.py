@@ -43,7 +43,7 @@ def kuberay_values(program: Program) -> Artifact:
     """Return the value that makes KubeRay use KAI as its batch scheduler."""
     notes = [
         "Value for KubeRay's Helm chart. A KubeRay operator supports only one batch scheduler.",
-        "KubeRay rejects a RayJob in K8sJobMode, its default, with KAI: set submissionMode to HTTPMode or SidecarMode.",
+        "With KAI, KubeRay rejects RayJobs in K8sJobMode (the default): set submissionMode to HTTPMode or SidecarMode.",
     ]
     # KubeRay also writes this name to schedulerName, so it supports no other name of KAI's scheduler.
     return Artifact(KUBERAY_VALUES_FILE, yaml_document(notes, {"batchScheduler": {"name": DEFAULT_SCHEDULER}}))
@@ -57,7 +57,7 @@ def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ..
         pool: {NODE_POOL_LABEL: shard.model} for shard in shards if shard.model is not None for pool in shard.pools
     }
     notes = [
-        "Node label for each pool, which assigns the pool's nodes to a scheduling shard.",
+        "Node label for each pool; it assigns the pool's nodes to a scheduling shard.",
         "Nodes without the label belong to the default shard.",
         "Set the label in the pool's configuration so that new nodes have it.",
     ]

@@ -57,8 +57,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT_OVER_NAMESPACES: Native("ElasticQuota spec.max, across all of its namespaces"),
     Feature.LENDING_LIMIT: Lowered(
         "ElasticQuota label quota.scheduling.koordinator.sh/allow-lent-resource, for a queue that lends all or nothing",
-        "when another queue's share of the surplus shrinks, its running pods can still use the reserved amount for up to two "
-        "minutes, until Koordinator evicts them",
+        "another queue whose share of the surplus shrinks can still use the reserved amount for up to two "
+        "minutes, until Koordinator evicts its excess pods",
     ),
     Feature.OVER_QUOTA_WEIGHT: Lowered(_SHARED_WEIGHT, _REVOKES_IN_PART, _counts_devices),
     Feature.WEIGHT_PER_RESOURCE: Lowered(_SHARED_WEIGHT, _REVOKES_IN_PART, _counts_devices),

@@ -198,7 +198,7 @@ def _node_labels(program: Program, trees: Sequence[Tree]) -> str:
     models = {tree.model for tree in trees if tree.model is not None}
     labels = {pool.id: dict(gpu_model_labels(pool)) for pool in program.pools if pool.gpu_model in models}
     notes = [
-        "Node label for each pool, which assigns the pool's nodes to a quota tree.",
+        "Node label for each pool; it assigns the pool's nodes to a quota tree.",
         "Set the label in the pool's configuration so that new nodes have it.",
     ]
     return yaml_document(notes, labels)

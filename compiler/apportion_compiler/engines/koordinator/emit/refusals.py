@@ -49,7 +49,7 @@ def _weights(program: Program) -> Iterator[Refusal]:
                     "AP507",
                     queue,
                     "over-quota-weight: if all of a quota's weights are 0, Koordinator treats them as unset, so the "
-                    "smallest weights are emitted",
+                    "smallest weights above 0 are emitted instead",
                     "limit the queue to its guarantee",
                 )
                 break

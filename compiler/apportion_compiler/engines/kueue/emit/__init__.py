@@ -58,8 +58,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.QUEUE_PRIORITY: Unsupported(
         "AP508",
-        "ClusterQueue and Cohort have no priority; surplus is divided by weight, and workloads are ordered by priority "
-        "class",
+        "ClusterQueues and Cohorts have no priority; surplus is divided by weight, and workloads are ordered by "
+        "priority class",
         "remove `priority`, and set a larger `over_quota_weight` on the queue or a higher priority class on its workloads",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
@@ -74,8 +74,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "a ResourceFlavor for each model",
-        "if pools with the same model differ in plan, topology or permitted queues, each is a separate flavor with part "
-        "of the amounts, and all pods in a pod set use the same flavor",
+        "if pools with the same model differ in plan, topology or permitted queues, they become separate flavors "
+        "that share the quota, and all pods in a pod set use the same flavor",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered(
         "a guarantee without a model is assigned to a model with enough capacity; a limit without a model applies to "
@@ -102,7 +102,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "non-preemptible workloads are evicted when their borrowed quota is reclaimed; in a queue that also has preemptible "
         "classes, higher-priority workloads preempt them as well",
     ),
-    Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the Workloads that Kueue admits", ""),
+    Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on Kueue's Workload objects", ""),
     Feature.ALLOWED_POOLS: Lowered(
         "each ClusterQueue lists only the flavors of its permitted GPU pools",
         "all pools without GPUs share one flavor, any-node, which every queue may use",
@@ -121,11 +121,11 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.TOPOLOGY: Lowered(
         "Topology spec.levels, ResourceFlavor spec.topologyName",
-        "cpu and memory are divided among the flavors in proportion to their machines, because one flavor must then "
+        "cpu and memory are divided among the flavors in proportion to their capacity, because one flavor must "
         "provide all of a pod's resources; on a cluster with an autoscaled pool, only the Topology object is emitted",
     ),
     Feature.QUEUED_PROVISIONING: Lowered(
-        "AdmissionCheck and ProvisioningRequestConfig on the flavors of pools with a plan",
+        "AdmissionCheck and ProvisioningRequestConfig for the flavors of pools with a plan",
         "max_nodes_per_request has no corresponding parameter: the provider's maximum applies to each request",
     ),
 }
@@ -181,8 +181,8 @@ CONDITIONS = (
     Condition(
         CONFIGURATION_FILE,
         "is merged into Kueue's manager configuration",
-        "without `fairSharing`, weights are ignored and borrowing workloads cannot reclaim; workloads without a queue "
-        "label bypass all quotas, and GPUs are not counted across models",
+        "without `fairSharing`, weights are ignored and borrowing workloads cannot reclaim quota; workloads without a "
+        "queue label bypass all quotas, and GPUs are not counted across models",
         (
             Feature.GUARANTEED,
             Feature.OVER_QUOTA_WEIGHT,

@@ -45,8 +45,8 @@ def _fractions(program: Program) -> Iterator[Refusal]:
                     "AP519",
                     f"queue {queue.id}",
                     queue.source,
-                    f"a guarantee of {amount_text(resource, amount)}: quotas count whole devices, and only "
-                    f"{whole // DEVICE} would be emitted",
+                    f"a guarantee of {amount_text(resource, amount)}: quotas count whole devices, so the emitted "
+                    f"quota would be {whole // DEVICE}",
                     f"guarantee {amount_text(resource, whole)} or {amount_text(resource, whole + DEVICE)}",
                 )
 
@@ -98,7 +98,7 @@ def _too_many(program: Program) -> Iterator[Refusal]:
                 "AP518",
                 f"cluster {program.environment}/{program.cluster}",
                 program.source,
-                f"quotas for {resources} resources on {flavors} kinds of machines: a resource group supports at most "
+                f"quotas for {resources} resources in {flavors} flavors: a resource group supports at most "
                 f"{_MAX_FLAVORS} flavors, {_MAX_RESOURCES} resources and {_MAX_PAIRS} combinations of them",
                 "reduce the number of node pools with different GPU models, plans or topologies, or declare fewer "
                 "resources",
@@ -144,7 +144,7 @@ def _declared_otherwise(program: Program) -> Iterator[Refusal]:
             if resource in program.unmanaged or below is None or isinstance(has, Unlimited) or own is None:
                 continue
             if own + below != has:
-                added = f", plus {amount_text(resource, below)} in its child queues" if below else ""
+                added = f", plus {amount_text(resource, below)} in the child queues" if below else ""
                 yield Refusal(
                     "AP520",
                     f"queue {queue.id}",

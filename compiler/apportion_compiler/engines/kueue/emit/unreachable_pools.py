@@ -55,5 +55,5 @@ def _refusal(queue: Queue, flavor: Flavor, layout: Layout, division: Division) -
 
 def _hint(queue: Queue, resource: str, layout: Layout) -> str:
     if resource == GPU or layout.joined:
-        return f"divide the limit with resourceGroups in `kueue.spec` of `{queue.id}`"
+        return f"set resourceGroups in `kueue.spec` of `{queue.id}` to divide the limit among them"
     return f"to limit GPUs of any model across all machines, set `limit=Resources(gpu=…)` on `{queue.id}`"

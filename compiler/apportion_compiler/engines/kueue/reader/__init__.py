@@ -102,7 +102,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
         notes.append(
             Note(
                 str(nodes[id_].holder),
-                "is its own ancestor; Kueue admits no workloads in a cycle of parents, so it is not imported",
+                "is in or below a cohort cycle, where Kueue admits no workloads, so it is not imported",
             )
         )
     on_gpus = sorted({f for node in nodes.values() for f, resource in node.quotas.nominal if resource == GPU})

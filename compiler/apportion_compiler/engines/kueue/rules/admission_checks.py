@@ -36,7 +36,7 @@ def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> I
         )
     if name is not None and (len(name) > MAX_NAME or not is_label(name)):
         yield about.rejected(
-            "spec.parameters.name", "Invalid", f'"{name}" must be a name of at most {MAX_NAME} characters that contains no dots',
+            "spec.parameters.name", "Invalid", f'"{name}" must be a name of up to {MAX_NAME} characters without dots',
             "rename the parameters object",
         )  # fmt: skip
     kind = _KINDS.get(controller or "")

@@ -25,6 +25,6 @@ def cohort_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
         yield about.ignored(
             "spec.parentName",
             "Invalid",
-            "the cohort is its own parent, and Kueue admits no workloads below a cycle",
+            "the cohort is its own parent, so Kueue admits no workloads below it",
             "use a different cohort",
         )

@@ -89,13 +89,13 @@ def _cluster_queue(
     if uncovered:
         yield about.pending(
             "spec.resourceGroups", "Required",
-            f"workloads that request {' or '.join(uncovered)} are not admitted: no resource group covers them",
+            f"workloads that request {' or '.join(uncovered)} are not admitted: no resource group covers such requests",
             f"add a resource group that covers {' and '.join(uncovered)}, or exclude {'them' if len(uncovered) > 1 else 'it'} with resources.excludeResourcePrefixes in the manager configuration",
         )  # fmt: skip
     if queue.parent in looped:
         yield about.pending(
-            "spec.cohortName", "Invalid", f"`{queue.parent}` is its own ancestor, and Kueue admits no workloads below a "
-            "cycle",
+            "spec.cohortName", "Invalid", f"`{queue.parent}` is in or below a cohort cycle, where Kueue admits no "
+            "workloads",
             "change spec.parentName in one of the cohorts",
         )  # fmt: skip
     yield from _admission_checks(about, queue, known)
@@ -134,13 +134,13 @@ def _cohort(about: FieldVerdicts, cohort: Cohort, known: _KnownObjects, looped: 
     name, parent = cohort.name, cohort.parent
     if parent is not None and parent not in known(Cohort):
         yield about.ignored(
-            "spec.parentName", "NotFound", f"Cohort `{parent}` does not exist: Kueue assumes a cohort without quotas "
+            "spec.parentName", "NotFound", f"Cohort `{parent}` does not exist: Kueue treats it as having no quotas "
             "or limits",
             f"create a Cohort {parent}, or remove parentName",
         )  # fmt: skip
     elif parent != name and name in looped:
         yield about.pending(
-            "spec.parentName", "Invalid", f"`{name}` is its own ancestor, and Kueue admits no workloads below a cycle",
+            "spec.parentName", "Invalid", f"`{name}` is in or below a cohort cycle, where Kueue admits no workloads",
             "use a different parent",
         )  # fmt: skip
     for field, flavor in _flavors(cohort):

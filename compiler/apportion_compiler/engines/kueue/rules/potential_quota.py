@@ -112,7 +112,7 @@ def _of_pods(
             usable = list(usable_flavors(pods, group, flavors))
             most = max((tree.most(cluster_queue, flavor, resource) for flavor in usable), default=_ZERO)
             if usable and amount * count > most:
-                where = " and ".join(usable)
+                where = " or ".join(usable)
                 yield workload.pending(
                     template_field(pods, "spec", f"containers[0].resources.requests[{resource}]"), "Exceeded",
                     f"insufficient quota: the workload requests {_plain(amount * count)} {resource}, but ClusterQueue "

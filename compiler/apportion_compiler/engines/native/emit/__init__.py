@@ -54,7 +54,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.LIMIT_OVER_NAMESPACES: Unsupported(
         "AP512",
-        "a ResourceQuota limits one namespace, so each namespace gets the full limit, and their total is unlimited",
+        "a ResourceQuota limits one namespace, so each namespace gets the full limit, and nothing limits their total",
         "give the queue a single namespace, or set a limit on each of its child queues",
     ),
     Feature.LENDING_LIMIT: Unsupported(

@@ -25,6 +25,6 @@ def _spec(holder: object, path: str) -> Iterator[Fault]:
         yield ignored(
             f"{path}.parallelism",
             "MoreThanCompletions",
-            f"the Job never runs more pods in parallel than its {completions} completions",
+            f"the Job controller caps the number of parallel pods at {completions}, the value of completions",
             f"set completions: {parallelism} to run {parallelism} pods together, or set parallelism: {completions}",
         )

@@ -149,8 +149,8 @@ def _defaults_of_devices(limit: object, kind: str, path: str) -> Iterator[Fault]
         yield ignored(
             f"{path}.default[{resource}]",
             "DefaultForAll",
-            f"every container without its own amount gets {default[resource]} {resource}, including init containers "
-            "and sidecars, so even workloads that do not need the device wait for it",
+            "every container without its own amount, including init containers and sidecars, gets "
+            f"{default[resource]} {resource}, so even workloads that do not need the device wait for it",
             f"remove {resource} from the LimitRange, and request it in the container that uses it",
         )
 

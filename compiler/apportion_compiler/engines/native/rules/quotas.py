@@ -65,7 +65,7 @@ def _hard(resource: str, amount: object) -> Iterator[Fault]:
             field,
             "Invalid",
             f"quotas do not support {resource}: names without a domain are reserved for Kubernetes",
-            "include the device's domain, such as requests.nvidia.com/gpu"
+            "include the device's domain, as in requests.nvidia.com/gpu"
             if "gpu" in resource
             else "use a standard resource, or `requests.` followed by the full name of an extended resource",
         )

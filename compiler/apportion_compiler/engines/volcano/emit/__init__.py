@@ -39,20 +39,20 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.GUARANTEED: Lowered(
         "Queue spec.deserved",
         "GPUs that a queue reclaims can go to another queue, so pods may be repeatedly evicted and restarted; terminating pods "
-        "count as usage, so reclaim may reduce a queue from above its guarantee to below it; while running and enqueued "
-        "jobs use all of a parent's limit, no other job below the parent can reclaim",
+        "count as usage, so reclaim may push a queue from above its guarantee to below it; as long as running "
+        "and enqueued jobs use all of a parent's limit, no other job below the parent can reclaim resources",
     ),
     Feature.LIMIT: Native("Queue spec.capability"),
     Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.capability"),
     Feature.LENDING_LIMIT: Lowered(
         "Queue spec.guarantee.resource: the guarantee minus the lending limit",
-        "top-level queues and queues with an unlimited parent do not reserve this capacity: other queues can use it while it "
-        "is idle, but cannot reclaim it while the queue uses it",
+        "a top-level queue or one with an unlimited parent does not reserve this capacity: other queues can use it "
+        "while it is idle, but cannot reclaim it while the queue uses it",
     ),
     Feature.OVER_QUOTA_WEIGHT: Lowered(
         "Queue spec.weight, an integer from 1 to 65535",
         "the capacity plugin, the only one that supports parents and guarantees, ignores weights: surplus goes to the "
-        "queue that uses the smallest share of its guarantee; fractions are rounded",
+        "queue that uses the smallest share of its guarantee; fractional weights are rounded",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP515",
@@ -97,7 +97,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Lowered(
         "PriorityClass",
-        "GPUs that a higher-priority job preempts can go to another queue; while running and enqueued jobs use all of the "
+        "GPUs freed by preemption can go to another queue; as long as running and enqueued jobs use all of the "
         "limit of a queue or one of its ancestors, no other job is enqueued there, so a higher-priority job cannot preempt",
     ),
     Feature.PREEMPTIBILITY: Lowered(
@@ -173,8 +173,8 @@ CONDITIONS = (
     Condition(
         VALUES_FILE,
         "is merged into Volcano's Helm values",
-        "each chart upgrade overwrites the rendered ConfigMap with the chart's volcano-scheduler.conf, without "
-        "hierarchy, `deserved` or reclaim",
+        "each chart upgrade overwrites the rendered ConfigMap with the chart's volcano-scheduler.conf, which lacks "
+        "hierarchy, `deserved` and reclaim",
         _KEPT_BY_THE_SCHEDULER,
     ),
     Condition(

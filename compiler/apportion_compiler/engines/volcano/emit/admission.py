@@ -87,7 +87,7 @@ def _named(workload: Workload, expression: str, place: str) -> Requirement:
     return Requirement(
         workload.name,
         f"{OWNED['expression']} || {expression}",
-        f"set the queue with {place}: Volcano runs workloads without a queue in its {SHARED_QUEUE} queue",
+        f"set the queue in {place}: Volcano runs workloads without a queue in its {SHARED_QUEUE} queue",
     )
 
 

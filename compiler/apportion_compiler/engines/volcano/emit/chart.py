@@ -35,7 +35,7 @@ def _chart_values(program: Program) -> Artifact:
         custom["controller_config_override"] = yaml.safe_load(controller_configuration(program))
     notes = [
         "Values for Volcano's Helm chart, required by this cluster's policy; merge them into your own values.",
-        f"With these values, the chart writes the same {SCHEDULER_CONFIG_MAP} as this tree, so upgrades do not revert it.",
+        f"With these values, the chart writes {SCHEDULER_CONFIG_MAP} as Apportion does, so upgrades do not revert it.",
         "Name the release volcano and install it in namespace volcano-system: the ConfigMap's name contains the release name.",
     ]
     return Artifact(VALUES_FILE, yaml_document(notes, {"custom": custom}))

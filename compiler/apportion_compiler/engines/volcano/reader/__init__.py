@@ -56,7 +56,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
         notes.append(
             Note(
                 queues[id_].object,
-                "is its own ancestor; Volcano schedules nothing in a cycle of parents, so it is not imported",
+                "is in or below a queue cycle, where Volcano schedules nothing, so it is not imported",
             )
         )
     if queues and not bound_namespaces(manifests):

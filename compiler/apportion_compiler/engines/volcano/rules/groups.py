@@ -27,7 +27,7 @@ def group_verdicts(index: int, group: Manifest, tree: QueueTree, existing: Seque
         yield rejected(
             index,
             "spec.minMember",
-            f"{members!r} is not a non-negative integer",
+            f"must be a non-negative integer, not {members!r}",
             "set minMember to the number of pods that start together",
         )
     yield from network_topology(index, "spec.networkTopology", read_group.network_topology)

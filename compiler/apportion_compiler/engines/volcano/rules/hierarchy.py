@@ -175,7 +175,7 @@ def _sums(evaluated: Mapping[str, int], tree: QueueTree) -> Iterator[Verdict]:
                 f"{who} validation failed: sum of children's {word} ({_list(needed)}) exceeds parent's {word} limit "
                 f"({_list(bound)})",
                 f"set {word} for {short} to at least {_text(short, needed[short])}"
-                + ("" if short in bound else ", even if it is 0"),
+                + ("" if short in bound else " (an explicit value is required)"),
             )
 
 

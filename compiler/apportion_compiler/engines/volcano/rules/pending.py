@@ -79,7 +79,7 @@ def _gangs(context: WorkloadContext) -> Iterator[Verdict]:
         if wanted is not None and wanted > workload.n_pods:
             yield workload.rejected(
                 "spec.minAvailable", "Invalid",
-                f"job 'minAvailable' must not be greater than total replicas in tasks, {workload.n_pods}",
+                f"job 'minAvailable' should not be greater than total replicas in tasks: {workload.n_pods}",
                 f"use at most {workload.n_pods}",
             )  # fmt: skip
         for pods in workload.sets:

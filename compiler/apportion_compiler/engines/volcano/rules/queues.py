@@ -92,7 +92,9 @@ def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
                 "NotSupported",
             )
     if not isinstance(spec.get("reclaimable", True), bool):
-        yield rejected(index, "spec.reclaimable", f"{spec['reclaimable']!r} is not true or false", "use true or false")
+        yield rejected(
+            index, "spec.reclaimable", f"must be true or false, not {spec['reclaimable']!r}", "use true or false"
+        )
     for field in spec:
         if field not in _FIELDS:
             yield ignored(
@@ -111,7 +113,7 @@ def _quantities(index: int, queue: Queue) -> Iterator[Verdict]:
                 yield rejected(index, at, f"{value} must be greater than or equal to 0", "use a value of 0 or more")
             elif (name in _WHOLE or is_extended(name)) and amount != amount.to_integral_value():
                 yield rejected(
-                    index, at, f"{value} must be an integer: {name} is counted in whole devices", "use an integer"
+                    index, at, f"{value} must be an integer: fractions of {name} are not supported", "use an integer"
                 )
             elif not is_counted(name):
                 yield ignored(
@@ -119,7 +121,7 @@ def _quantities(index: int, queue: Queue) -> Iterator[Verdict]:
                 )
             elif field == "capability" and name in (CPU, MEMORY) and amount == 0:
                 yield ignored(
-                    index, at, f"a capability of 0 {name} is treated as unset", "use the smallest amount, 1m or 1"
+                    index, at, f"a capability of 0 {name} is treated as unset", "use 1m for cpu or 1 for memory"
                 )
 
 

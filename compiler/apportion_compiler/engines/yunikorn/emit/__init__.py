@@ -41,7 +41,7 @@ _NO_WEIGHT = Unsupported(
 )
 _NO_RUNTIME = Unsupported(
     "AP509",
-    "preemption.delay is counted from the creation of the requesting pod, no matter how long the victims have been running",
+    "preemption.delay starts when the requesting pod is created, no matter how long the victims have been running",
     "remove the minimum runtime on this cluster",
 )
 
@@ -49,7 +49,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("queues.yaml queues[].queues[]"),
     Feature.GUARANTEED: Lowered(
         "queues.yaml queues[].resources.guaranteed",
-        f"a pod preempts only once, and another queue may get the capacity that it frees; {OWN_GUARANTEE_ALONE}",
+        f"a pod preempts only once, and another queue may get the freed capacity; {OWN_GUARANTEE_ALONE}",
     ),
     Feature.LIMIT: Native("queues.yaml queues[].resources.max"),
     Feature.LIMIT_OVER_NAMESPACES: Native("queues.yaml queues[].resources.max"),
@@ -62,7 +62,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.WEIGHT_PER_RESOURCE: _NO_WEIGHT,
     Feature.QUEUE_PRIORITY: Lowered(
         "queue properties `priority.policy: fence` and `priority.offset`, the rank among siblings, where 0 is the highest",
-        "a queue with a higher priority is served first, even from its siblings' guarantees, which they regain by "
+        "a queue with a higher priority is served first and may use its siblings' guarantees, which they regain by "
         "preemption; when surplus is reclaimed, the newest workloads are evicted first, regardless of their queue's priority",
     ),
     Feature.PREEMPT_MIN_RUNTIME: _NO_RUNTIME,
@@ -80,11 +80,11 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.USER_LIMITS: Lowered(
         "queues.yaml queues[].limits[].users, and YuniKorn's admission controller, which sets each pod's user",
-        "`max_jobs` counts applications, and all pods with the same application id count as one; pods created by an "
-        "operator such as KubeRay belong to the operator, which counts as one user",
+        "`max_jobs` counts applications: all pods with the same application ID are one application; pods created by an "
+        "operator such as KubeRay belong to the operator, so they all count toward one user",
     ),
     Feature.PRIORITY_CLASSES: Lowered(
-        "PriorityClass: higher-priority workloads are placed first in their queue",
+        "PriorityClass: higher-priority workloads are scheduled first within their queue",
         "running workloads are never evicted for pending workloads in the same queue",
     ),
     Feature.PREEMPTIBILITY: Lowered(
@@ -95,7 +95,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "queues cannot be restricted to nodes; taint the pools instead",
+        "queues cannot be restricted to specific nodes; taint the pools instead",
         "remove `pools`, and taint the pool so that only permitted workloads run there",
     ),
     Feature.NAMESPACES: Lowered(
@@ -149,8 +149,8 @@ CONDITIONS = (
     Condition(
         KUBERAY_VALUES_FILE,
         "is merged into KubeRay's Helm values, if KubeRay runs on the cluster",
-        "KubeRay does not copy the queue and application to RayCluster and RayJob pods, so the admission policies reject "
-        "them",
+        "KubeRay does not copy the queue and application labels to RayCluster and RayJob pods, so the admission "
+        "policies reject them",
         (Feature.NAMESPACES,),
     ),
 )

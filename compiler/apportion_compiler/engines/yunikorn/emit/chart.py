@@ -30,7 +30,7 @@ def _chart_values(program: Program) -> Artifact:
         "yunikornDefaults": {PROCESS_NAMESPACES_KEY: NO_NAMESPACE},
     }
     notes = [
-        "Values for YuniKorn's Helm chart, required by this cluster's policy; merge them into your own values.",
+        "Values that this cluster's policy requires in YuniKorn's Helm chart; merge them into your own values.",
         (
             f"Install the chart in namespace {SYSTEM_NAMESPACE}: YuniKorn reads ConfigMap {CONFIG_MAP} only in its own "
             "namespace."

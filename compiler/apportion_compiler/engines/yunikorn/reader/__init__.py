@@ -151,7 +151,7 @@ def _partition(manifest: Manifest) -> tuple[Partition, list[Note]]:
                 default = partition
             else:
                 notes.append(
-                    Note(described(manifest), f"partition {partition.name} has no nodes on Kubernetes: skipped")
+                    Note(described(manifest), f"partition {partition.name} is skipped: it has no nodes on Kubernetes")
                 )
         return with_limits_on_root(with_root(default)), notes
     except ConfigRefusedError as refused:
@@ -309,7 +309,7 @@ def _queue_notes(path: str, queue: Queue, reading: _FileFacts) -> Iterator[Note]
         if acl.strip() not in ("", "*"):
             yield Note(at, f"`{field}` is dropped: namespaces determine who may use a queue")
     if queue.parent and not queue.queues:
-        yield Note(at, "its child queues are created dynamically: imported as a leaf")
+        yield Note(at, "imported as a leaf, because its child queues are created dynamically")
     for key in queue.properties or {}:
         known = key in _WRITTEN or key.startswith(LABEL_PROPERTY)
         if not known and not (reading.ours and key == "preemption.policy"):

@@ -88,7 +88,7 @@ def _acl(acl: str, path: str) -> Iterator[Ignored]:
     if len(fields) > 2:
         yield Ignored(
             path,
-            f"multiple spaces found in ACL: '{acl}'; the file passes validation but fails when it is loaded",
+            f"multiple spaces found in ACL: '{acl}'; the file passes validation but fails to load",
             "use exactly one space, between users and groups",
         )
         return
@@ -124,7 +124,11 @@ _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "priority.offset": (_is_offset, "0", "a 32-bit integer"),
     "preemption.policy": (_one_of("default", "fence", "disabled", ""), "default", "default, fence or disabled"),
     "preemption.delay": (_is_positive_duration, "30s", "a duration above zero, such as 30s"),
-    "quota.preemption.delay": (_is_positive_duration, "0s, which disables it", "a duration above zero, such as 10m"),
+    "quota.preemption.delay": (
+        _is_positive_duration,
+        "0s, which disables quota preemption",
+        "a duration above zero, such as 10m",
+    ),
     "application.unschedasks.backoff": (_is_count, "0", "an integer"),
     "application.unschedasks.backoff.delay": (_is_positive_duration, "30s", "a duration above zero, such as 30s"),
 }
@@ -160,11 +164,11 @@ def _rule(rule: PlacementRule) -> Iterator[Ignored]:
     name = rule.name.lower()
     fault, cure = None, ""
     if name not in _RULES:
-        fault, cure = f"unknown placement rule {rule.name}", f"use one of {', '.join(_RULES)}"
+        fault, cure = f"placement rule {rule.name} is unknown", f"use one of {', '.join(_RULES)}"
     elif name in ("fixed", "tag") and not rule.value:
         fault, cure = f"a {name} rule requires a value", "set `value` in the rule"
     elif name == "fixed" and not all(QUEUE_NAME.fullmatch(part) for part in rule.value.split(".")):
-        fault, cure = f"{rule.value} is not a queue path", "set value to a path such as root.default"
+        fault, cure = f"{rule.value} is not a queue path", "set `value` to a path such as root.default"
     elif name == "fixed" and rule.value.lower().startswith(ROOT) and rule.parent is not None:
         fault, cure = f"{rule.value} starts at root, but the rule has a parent", "remove parent"
     if fault is not None:

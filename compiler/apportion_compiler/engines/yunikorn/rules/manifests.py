@@ -30,7 +30,7 @@ def _config_map(manifest: Manifest, index: int) -> Iterator[Verdict]:
         found = queues_text(manifest)
     except UnreadableConfigError as unreadable:
         yield Verdict(
-            Effect.IGNORED, index, unreadable.field, "Invalid", str(unreadable), "move the configuration to data"
+            Effect.IGNORED, index, unreadable.field, "Invalid", str(unreadable), "move the configuration to `data`"
         )
         return
     if found is None:
