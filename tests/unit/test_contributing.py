@@ -221,18 +221,18 @@ def test_commands_work_with_a_minimal_engine(copy: Path) -> None:
     assert (judged.returncode, judged.stderr) == (0, ""), judged.stdout
     refused = _apportion(copy, "simulate", POLICY, *on_main, "--scenario", _scenario(copy))
     assert (refused.returncode, refused.stdout) == (3, "")
-    assert "prod/main runs plenum, which cannot be simulated; supported engines: " in refused.stderr
+    assert "prod/main runs Plenum, which cannot be simulated; supported engines: " in refused.stderr
     unfit = _apportion(copy, "fit", POLICY, "-f", "rendered/job.yaml")
     assert (unfit.returncode, unfit.stdout) == (3, "")
-    assert "the cluster runs plenum, which the `fit` command does not support" in unfit.stderr
+    assert "the cluster runs Plenum, which the `fit` command does not support" in unfit.stderr
     running = {**pod, "apiVersion": "v1", "kind": "Pod", "spec": {**pod["spec"], "nodeName": "gpu-1"}}
     running["metadata"] = {**pod["metadata"], "name": "train", "namespace": "research"}
     (copy / "snapshot.yaml").write_text(yaml.safe_dump({**running, "status": {"phase": "Running"}}), encoding="utf-8")
     reviewed = _apportion(copy, "review", POLICY, POLICY, "--snapshot", "snapshot.yaml")
     assert (reviewed.returncode, reviewed.stderr) == (0, "")
-    assert "evictions on plenum are not modelled" in reviewed.stdout
+    assert "evictions on Plenum are not modelled" in reviewed.stdout
     explained = _apportion(copy, "explain", "queue", "research", "-p", POLICY, "--env", "prod")
-    assert "Fair shares on plenum are not modelled." in explained.stdout
+    assert "Fair shares on Plenum are not modelled." in explained.stdout
     (copy / "compiler/apportion_compiler/engines/plenum/binding.py").unlink()
     unbound = _apportion(copy, "bind", "research", "--kind", "Job", "-p", POLICY, *on_main)
     assert (unbound.returncode, unbound.stdout) == (2, "")
