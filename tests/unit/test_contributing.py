@@ -236,7 +236,7 @@ def test_commands_work_with_a_minimal_engine(copy: Path) -> None:
     (copy / "compiler/apportion_compiler/engines/plenum/binding.py").unlink()
     unbound = _apportion(copy, "bind", "research", "--kind", "Job", "-p", POLICY, *on_main)
     assert (unbound.returncode, unbound.stdout) == (2, "")
-    assert "cluster main runs plenum, which `bind` does not support" in unbound.stderr
+    assert "cluster main runs Plenum, which `bind` does not support" in unbound.stderr
     other = copy / POLICY
     other.write_text(
         other.read_text().replace('engine="plenum", engine_version="1.4.0"', 'engine="kai", engine_version="0.17.0"')
