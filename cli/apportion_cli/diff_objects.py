@@ -130,7 +130,7 @@ def _place(cluster: str | None, paths: Sequence[str], declared: Collection[Polic
         known = {(environment, name) for environment, _, name in split}
     if len(known) != 1:
         listed = ", ".join(sorted("/".join(place) for place in known)) or "ENVIRONMENT/NAME"
-        raise click.UsageError(f"specify the cluster of the objects with --cluster: {listed}")
+        raise click.UsageError(f"specify which cluster the objects belong to with --cluster: {listed}")
     return next(iter(known))
 
 
@@ -185,7 +185,7 @@ def _read_objects(path: str, place: tuple[str, str]) -> _Objects:
             ]
             return _Objects(path, applied, is_export=False, locations={})
         if clusters_below(path):
-            raise click.UsageError(f"{path} contains no rendered tree of cluster {'/'.join(place)}")
+            raise click.UsageError(f"{path} contains no rendered tree for cluster {'/'.join(place)}")
     return _Objects(path, read_manifests([path]), is_export=True, locations={})
 
 

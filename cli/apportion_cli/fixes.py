@@ -138,7 +138,7 @@ def _caused(before: Report, after: Report) -> Diagnostic | None:
 def _refusal(inputs: Inputs, finding: Finding, caused: Diagnostic) -> str:
     d = finding.diagnostic
     at = f"{inputs.sources.near(d.at.file)}:{d.at.line}"
-    return f"{at}: {d.code} is not fixed: the fix would cause {caused.code}: {caused.message}"
+    return f"{at}: {d.code} was not fixed: the fix would cause {caused.code}: {caused.message}"
 
 
 def _write(path: Path, text: str) -> None:

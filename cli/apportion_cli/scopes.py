@@ -57,7 +57,7 @@ def cluster_scope(graph: PolicyGraph, environment: str | None, cluster: str | No
         names = [known.name for known in graph.policy.environments]
         if len(names) != 1:
             raise click.UsageError(
-                f"specify an environment: --env {names[0]}" if names else "the policy has no environment"
+                f"specify an environment: --env {names[0]}" if names else "the policy has no environments"
             )
         environment = names[0]
     return scope_of(graph, environment, cluster)

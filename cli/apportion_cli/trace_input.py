@@ -305,7 +305,7 @@ _OPTIONS = (
         "--trace-until",
         callback=_duration,
         metavar="DURATION",
-        help="Stop after this time, such as 2d, even if jobs are still running.",
+        help="Stop after this duration, such as 2d, even if jobs are still running.",
     ),
     click.option(
         "--trace-queue",
@@ -331,5 +331,5 @@ _OPTIONS = (
         metavar="TYPE=MODEL",
         help="Node GPU model to use for a GPU type in the trace; may be repeated. Other jobs accept any GPU.",
     ),
-    click.option("--trace-skip-faults", is_flag=True, help="Skip invalid rows, each with a warning."),
+    click.option("--trace-skip-faults", is_flag=True, help="Skip invalid rows, with a warning for each."),
 )

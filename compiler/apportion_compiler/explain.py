@@ -118,7 +118,7 @@ def _lending(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) 
         origin, at = _origin(graph, scope, node, "lending_limit", resource)
         yield ExplainedValue(f"lending limit {resource}", amount_text(resource, amount), origin, at)
     if not values.lending_limit:
-        yield ExplainedValue("lending limit", "all of the idle guarantee", "unset", NOWHERE)
+        yield ExplainedValue("lending limit", "all of the unused guarantee", "unset", NOWHERE)
 
 
 def _weights(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[ExplainedValue]:

@@ -29,11 +29,11 @@ def pinned_image_fault(reference: str) -> str | None:
     repository = f"{head}{slash}{last}"
     if not _REPOSITORY.fullmatch(repository):
         return (
-            f"`{repository}` is not a repository: use [REGISTRY[:PORT]/]NAME, where NAME has lowercase letters and "
-            "digits, separated by ., _, - or /"
+            f"`{repository}` is not a repository: use [REGISTRY[:PORT]/]NAME, where NAME consists of lowercase "
+            "letters and digits, separated by ., _, - or /"
         )
     if len(repository) > _LONGEST:
-        return f"the repository has {len(repository)} characters, but the maximum is {_LONGEST}"
+        return f"the repository name has {len(repository)} characters, but the maximum is {_LONGEST}"
     if colon and not _TAG.fullmatch(tag):
         return f"`{tag}` is not a tag: use at most 128 letters, digits, _, . and -, and do not begin with . or -"
     if not at:

@@ -35,7 +35,7 @@ class Topology(Declaration):
     levels: tuple[str, ...] = Field(
         min_length=1,
         max_length=16,
-        description="Node label keys, from the highest topology level to the lowest; kubernetes.io/hostname must be the last.",
+        description="Node label keys, from the highest topology level to the lowest; kubernetes.io/hostname must be last.",
     )
 
     @property

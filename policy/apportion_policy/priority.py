@@ -46,7 +46,7 @@ BUILD_PREEMPTIBLE = PriorityClass(
     name="build-preemptible", value=75, preemptible=True, installed_by_engine=True, description="Preemptible build work"
 )
 BUILD = PriorityClass(
-    name="build", value=100, preemptible=False, installed_by_engine=True, description="Build and interactive work"
+    name="build", value=100, preemptible=False, installed_by_engine=True, description="Build and interactive workloads"
 )
 INFERENCE = PriorityClass(
     name="inference", value=125, preemptible=False, installed_by_engine=True, description="Serving"

@@ -51,7 +51,7 @@ class Ack(Declaration):
     spot_strategy: Literal["NoSpot", "SpotWithPriceLimit", "SpotAsPriceGo"] = Field(
         default="NoSpot", description="Bidding strategy for spot instances."
     )
-    deployment_set: str | None = Field(default=None, description="Id of the nodes' deployment set.")
+    deployment_set: str | None = Field(default=None, description="ID of the nodes' deployment set.")
     vswitches: tuple[str, ...] = Field(default=(), description="Ids of the nodes' vSwitches.")
 
 
@@ -63,7 +63,7 @@ class Eks(Declaration):
     ami_type: str | None = Field(default=None, description="AMI type of a managed node group.")
     capacity_block: bool = Field(default=False, description="Use a Capacity Block for ML.")
     node_role: str | None = Field(default=None, description="ARN of the nodes' IAM role.")
-    subnets: tuple[str, ...] = Field(default=(), description="Ids of the nodes' subnets.")
+    subnets: tuple[str, ...] = Field(default=(), description="IDs of the nodes' subnets.")
     node_repair: bool = Field(default=False, description="Let EKS repair unhealthy nodes.")
 
 

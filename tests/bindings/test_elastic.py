@@ -142,6 +142,6 @@ def test_gang_that_does_not_fit_whole_nodes_is_warned_about() -> None:
     free = program("kai", Queue(id="vision", namespaces=("vision",)))
     (remark,) = bound(free, "vision", "Job", Options(gpus=5000, workers=5)).remarks
     assert remark == (
-        "vision-job has 5 pods that start together, but the nodes that queue vision may use have room for only 4, "
+        "vision-job starts 5 pods together, but only 4 fit on the nodes that queue vision may use, "
         "at most 1 per node; the workload would never start"
     )

@@ -225,7 +225,7 @@ PROVISIONING = [
     ((_TEMPLATE.replace("limits: {nvidia.com/gpu: 1}", "limits: {cpu: 1}"), _REQUEST), ("pending", "spec.podSets[0].podTemplateRef.name", "provides only GPU nodes")),
     ((_job(pod=_CONSUMES),), ("pending", "spec.template.spec", "provides only GPU nodes")),
     ((_job(pod=_CONSUMES, pod_spec={**_GPU_POD, "affinity": _APART}),), ("ignored", "spec.template.spec.affinity", "ignores podAntiAffinity")),
-    ((_TEMPLATE, _REQUEST.replace("  podSets", '  parameters: {maxRunDurationSeconds: "604801"}\n  podSets')), ("pending", "spec.parameters.maxRunDurationSeconds", "604801 is not a number of seconds of at most 604800")),
+    ((_TEMPLATE, _REQUEST.replace("  podSets", '  parameters: {maxRunDurationSeconds: "604801"}\n  podSets')), ("pending", "spec.parameters.maxRunDurationSeconds", "604801 is not a number of seconds between 1 and 604800")),
     ((_TEMPLATE, _REQUEST.replace("  podSets", "  parameters: {maxRunDurationSeconds: 600}\n  podSets")), ("rejected", "spec.parameters.maxRunDurationSeconds", "must be of type string")),
     ((_TEMPLATE, _REQUEST.replace("  podSets", f'  parameters: {{maxRunDurationSeconds: "{"9" * 5000}"}}\n  podSets')), ("pending", "spec.parameters.maxRunDurationSeconds", "is not a number of seconds")),
     ((_TEMPLATE, _REQUEST.replace("  podSets", '  parameters: {maxRunDurationSeconds: "0"}\n  podSets')), ("pending", "spec.parameters.maxRunDurationSeconds", "is not a number of seconds")),

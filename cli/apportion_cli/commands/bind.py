@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 @click.option(
     "--provisioning",
     metavar="PLAN",
-    help="Request all nodes at once, using this provisioning plan of the policy.",
+    help="Request all nodes at once, using this provisioning plan from the policy.",
 )
 @output_option("yaml", "json")
 @fail_on_option

@@ -92,7 +92,9 @@ def diff(
             "--cluster requires a rendered tree or an export: two policies are compared on every cluster"
         )
     if base_as_of is not None and of_objects:
-        raise click.UsageError("--base-as-of requires two policies: rendered objects were compiled for a fixed date")
+        raise click.UsageError(
+            "--base-as-of requires two policies, because rendered objects were compiled for a fixed date"
+        )
     try:
         if of_objects:
             report = compare_objects(base, head or None, policy, cluster=cluster, within=within, as_of=as_of)

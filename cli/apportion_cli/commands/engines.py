@@ -74,7 +74,7 @@ def _listed_text(names: Sequence[str], console: Console) -> str:
     replaced = " and ".join(name for name in names if TRAITS[name].live_scheduler)
     notes = (
         "The last three columns count features of a policy: see apportion engines ENGINE.",
-        f"`apportion scheduler` supports only {replaced}, other commands every engine.",
+        f"`apportion scheduler` supports {replaced}; other commands support every engine.",
     )
     return "\n".join((*rows, "", *notes, ""))
 

@@ -132,8 +132,8 @@ def _beyond_nodes(program: Program, queue: Queue, pods: PodSet) -> Iterator[str]
         per_machine = max(per_machine, min(known))
     if 0 < n_places < pods.count:
         yield (
-            f"has {pods.count} pods that start together, but the nodes that queue {queue.id} may use have room for "
-            f"only {n_places}, at most {per_machine} per node"
+            f"starts {pods.count} pods together, but only {n_places} fit on the nodes that queue {queue.id} may use, "
+            f"at most {per_machine} per node"
         )
 
 

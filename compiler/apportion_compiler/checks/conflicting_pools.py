@@ -66,7 +66,7 @@ def _requested(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, 
             yield (
                 known[name],
                 pool,
-                f"and `{known[name].id}` are both created by GKE with the accelerator {name}, so GKE cannot tell them apart",
+                f"has the same accelerator {name} as `{known[name].id}`, and GKE creates both pools by accelerator, so it cannot tell them apart",
                 "merge them into one pool, or set `node_auto_provisioning` to false in one of them",
             )
         known.setdefault(name, pool)

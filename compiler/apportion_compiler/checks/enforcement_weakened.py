@@ -43,7 +43,9 @@ def enforcement_weakened(graph: PolicyGraph) -> Iterator[Diagnostic]:
             if left:
                 scope = f"{environment.name}/{cluster.name}"
                 kinds = " and ".join((", ".join(left[:-1]), left[-1]) if left[1:] else left)
-                message = f"the {kinds} on `{scope}` are managed elsewhere and may enforce less than the policy"
+                message = (
+                    f"the {kinds} on `{scope}` are managed outside this policy and may enforce less than it requires"
+                )
                 yield from _finding(graph, scope, f"cluster {scope}", message, cluster)
 
 

@@ -101,7 +101,7 @@ def _finding(
         f"is guaranteed {nothing}",
         scope.values[leaf.id].sources.get("guaranteed", leaf.queue.source),
         _allowing(graph, leaf),
-        f"guarantee `{leaf.id}` the {kinds} that these workloads need, or remove {names} from its priority classes",
+        f"add the {kinds} that these workloads need to the guarantee of `{leaf.id}`, or remove {names} from its priority classes",
         None,
         scope.name,
     )
@@ -136,7 +136,7 @@ def _rounded_away(graph: PolicyGraph, scope: Scope, reported: set[str]) -> Itera
                     continue
                 names = ", ".join(cls.name for cls in classes)
                 nothing = amount_text(resource, 0)
-                cause = f"the cluster's share of {scope.cluster.share} reduces to {nothing}"
+                cause = f"is reduced to {nothing} by the cluster's share of {scope.cluster.share}"
                 place = f"`{scope.cluster.name}` has a share of {scope.cluster.share} of each guarantee"
                 hint = f"raise the guarantee of `{leaf.id}`, or override it in this environment"
                 absent = _absent_models(graph, scope, written)
@@ -147,8 +147,8 @@ def _rounded_away(graph: PolicyGraph, scope: Scope, reported: set[str]) -> Itera
                 yield Diagnostic(
                     NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
                     leaf.address,
-                    f"`{leaf.id}` is guaranteed {amount_text(resource, written[resource])}, which {cause}, and "
-                    f"{_limits(graph, scope)} its non-preemptible workloads ({names}) to the guarantee",
+                    f"{_limits(graph, scope)} non-preemptible workloads ({names}) of `{leaf.id}` to its guarantee of "
+                    f"{amount_text(resource, written[resource])}, which {cause}",
                     leaf.queue.source,
                     (Related(scope.cluster.source, place),),
                     hint,

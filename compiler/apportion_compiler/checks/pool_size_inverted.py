@@ -69,8 +69,8 @@ def _empty(scope: Scope, pool: NodePool, resource: str, machine: int, claimants:
     return Diagnostic(
         POOL_SIZE_INVERTED,
         f"node pool {pool.id}",
-        f"`{pool.id}` sets `max_nodes` to 0, but guarantees of {amount_text(resource, guaranteed)} on {scope.name} "
-        "require its nodes",
+        f"`{pool.id}` sets `max_nodes` to 0, but queues on {scope.name} are guaranteed "
+        f"{amount_text(resource, guaranteed)} that only its nodes provide",
         pool.source,
         tuple(
             Related(node.queue.source, f"`{node.id}` is guaranteed {amount_text(resource, amount)}")

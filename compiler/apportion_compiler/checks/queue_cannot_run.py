@@ -146,8 +146,8 @@ def _without_quota(graph: PolicyGraph) -> Iterator[Diagnostic]:
                     f"{'limit' if len(engines) > 1 else 'limits'} to the guarantee, but it is guaranteed {nothing}",
                     scope.values[leaf.id].sources.get("guaranteed", leaf.queue.source),
                     (),
-                    f"guarantee `{leaf.id}` the {' and '.join(missing)} that its workloads need, or allow a preemptible "
-                    "class",
+                    f"add the {' and '.join(missing)} that its workloads need to the guarantee of `{leaf.id}`, or allow a "
+                    "preemptible class",
                     None,
                     scope.name,
                 )

@@ -108,7 +108,7 @@ def _of_provider(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
         )
     if gke.auto_repair:
         yield _Fault(
-            "repairs nodes automatically, which evicts the entire job that runs on them",
+            "repairs nodes automatically; each repair evicts the entire job that runs on the node",
             "set `auto_repair` to false",
             ValueEdit(gke.source, ("auto_repair",), value=False),
             Severity.WARNING,

@@ -16,7 +16,7 @@ from apportion_policy.provisioning import (
 )
 
 QUEUED_TOO_LONG = Rule(
-    "AP609", "queued-too-long", Severity.ERROR, "queued nodes have a lifetime of more than seven days"
+    "AP609", "queued-too-long", Severity.ERROR, "nodes with queued provisioning have a lifetime of more than seven days"
 )
 
 

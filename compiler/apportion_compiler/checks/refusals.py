@@ -40,7 +40,12 @@ _RULES = (
         "a GPU guarantee does not specify a model, but the cluster counts GPUs by model",
     ),
     Rule("AP514", "unsupported-gpu-model-quota", Severity.ERROR, "the engine does not support quotas per GPU model"),
-    Rule("AP515", "unsupported-weight-per-resource", Severity.WARNING, "the engine has one weight for all resources"),
+    Rule(
+        "AP515",
+        "unsupported-weight-per-resource",
+        Severity.WARNING,
+        "the engine supports only one weight per queue, for all resources",
+    ),
     Rule("AP516", "unsupported-placement", Severity.WARNING, "the engine does not support the placement strategy"),
     Rule("AP518", "unsupported-tree", Severity.ERROR, "the engine cannot represent the tree of queues"),
     Rule("AP519", "amount-beyond-engine-limit", Severity.ERROR, "the engine cannot represent an amount"),

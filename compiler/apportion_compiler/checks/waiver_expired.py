@@ -22,6 +22,6 @@ def waiver_expired(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 f"the waiver of {waiver.code} for {waiver.address} expired on {waiver.expires}, "
                 f"{days} day{'s' * (days != 1)} before {as_of}",
                 waiver.source,
-                hint=f"fix the {waiver.code} finding and remove the waiver, or have {waiver.owner} approve a later "
+                hint=f"fix the {waiver.code} finding and remove the waiver, or ask {waiver.owner} to approve a later "
                 "`expires` date",
             )

@@ -91,7 +91,7 @@ def _explanation(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
         case ExitReason.PRINTS_TOO_LARGE:
             return Fault("output-too-large", f"the policy printed more than {limits.print_bytes} bytes")
         case ExitReason.CUT_OFF:
-            return Fault("evaluation-crashed", "the policy closed the pipes of its own evaluation")
+            return Fault("evaluation-crashed", "the policy closed the pipes used to evaluate it")
         case ExitReason.PROCESSOR_TIME:
             return _processor_fault(limits)
         case ExitReason.TIME_LIMIT if ended.cpu_s >= limits.cpu_s:

@@ -74,4 +74,4 @@ def is_enough(raised: RaisedLayers, required: Sequence[str]) -> bool:
 
 
 def _no_kernel_layers() -> str:
-    return "Python has no ctypes" if sys.platform == "linux" else f"{sys.platform} has none"
+    return "this Python lacks the ctypes module" if sys.platform == "linux" else f"{sys.platform} has none"

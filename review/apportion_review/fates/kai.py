@@ -33,7 +33,7 @@ _MAX_EVICTIONS = 20_000
 _WHY_INCOMPLETE = f"the search for victims stopped after {_MAX_EVICTIONS:,} simulated evictions"
 _ACTIONS = {"reclaim": "reclaimed", "preempt": "preempted", "consolidation": "moved by consolidation"}
 _NOTES = (
-    f"`evicted now` lists what {_N_CYCLES} cycles, {_INTERVAL_S:.0f} s apart, evict for the snapshot's pending work.",
+    f"`evicted now` lists the workloads that are evicted for the snapshot's pending work in {_N_CYCLES} cycles, {_INTERVAL_S:.0f} s apart.",
     "Evictions due to failed or drained nodes, and evictions by other schedulers, are not modelled.",
 )
 

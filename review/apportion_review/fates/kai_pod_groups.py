@@ -75,8 +75,8 @@ def _faults(n_lacking: int, n_own: int) -> Iterator[str]:
         names = agreeing(n_lacking, "references a pod group", "reference pod groups")
         yield f"{counted(n_lacking, 'running pod')} {names} that the snapshot does not contain"
     if n_own:
-        lack = agreeing(n_own, "does not reference", "do not reference")
-        yield f"{counted(n_own, 'running pod')} scheduled by KAI Scheduler {lack} a pod group"
+        have = agreeing(n_own, "has", "have")
+        yield f"{counted(n_own, 'running pod')} scheduled by KAI Scheduler {have} no pod group"
 
 
 def _adopted_note(n: int) -> str:

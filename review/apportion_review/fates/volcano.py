@@ -36,7 +36,7 @@ _ORDER_NOTE = (
     "on demand may be evicted instead of work reported as evicted now."
 )
 _GANG_NOTE = (
-    "Protection by the gang plugin, which may keep minAvailable pods of a job, applies only in the simulated cycles."
+    "The gang plugin, which can protect minAvailable pods of a job, is taken into account only in the simulated cycles."
 )
 _OTHERS_NOTE = "Preemption by kube-scheduler, for pods that Volcano does not schedule, is not modelled."
 _PREEMPT, _RECLAIM = "preempt", "reclaim"

@@ -37,7 +37,7 @@ def free_in_queues(
         limit = scope.values[name].limit.get(GPU) if name in scope.values else None
         if limit is not None and not isinstance(limit, Unlimited):
             free = max(limit - used.get(name, {}).get(GPU, 0), 0)
-            yield f"queue {name}: {gpu_text(free)} of {gpu_text(limit)} GPUs of its limit"
+            yield f"queue {name}: {gpu_text(free)} of {gpu_text(limit)} GPUs, its limit"
 
 
 def _gpus(node: Manifest) -> int:

@@ -16,8 +16,8 @@ SharesByRow = Mapping[tuple[str, str], Mapping[Demand, int]]
 """Shares of each queue and resource by demand, in thousandths of a GPU."""
 _NOT_COMPARED = "Shares are compared only if both policies compile for an engine with shares and count the same GPUs."
 _FIRST_COME_NOTE = (
-    "Fair sharing is disabled in Kueue's configuration: a share is the maximum that a queue can use while all "
-    "other queues use everything that they can reclaim."
+    "Fair sharing is disabled in Kueue's configuration: a queue's share is the most that it can use while "
+    "all other queues use everything they can reclaim."
 )
 
 

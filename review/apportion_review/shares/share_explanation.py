@@ -153,7 +153,7 @@ def _reasons(proof: ShareProof, own: Claim, other: Claim) -> str:
     ]
     found += [f"`{claim.queue}` is at its limit" for claim in (other, own) if _is_at_limit(proof, claim)]
     found += [
-        f"`{claim.queue}` requests no more"
+        f"`{claim.queue}` has no further requests"
         for claim in (other, own)
         if _has_all(claim) and not _is_at_limit(proof, claim)
     ]

@@ -35,7 +35,7 @@ class StepWalk:
         _same(f"{where}: left", made.left, left)
         if list(made.weights) != list(weights):
             raise RefusedStepError(
-                f"{where}: weights of {_named(made.weights)}; expected {_named(weights)}, in this order"
+                f"{where}: the weights are {_named(made.weights)}; expected {_named(weights)}, in this order"
             )
         for name, weight in weights.items():
             _same(f"{where}, queue {name}: weight", made.weights[name], weight)
@@ -47,7 +47,7 @@ class StepWalk:
             return
         where = f"step {self._step + 1}"
         if self._step == len(self.division.steps):
-            raise RefusedStepError(f"{where} is missing: {amount} of phase {phase} for queue {name}")
+            raise RefusedStepError(f"{where} is missing: {amount} in phase {phase} for queue {name}")
         made = self.division.steps[self._step]
         if made.name != name:
             raise RefusedStepError(f"{where}: queue is {made.name}, expected {name}")

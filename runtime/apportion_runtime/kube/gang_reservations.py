@@ -304,9 +304,13 @@ class GangReservations:
                 if refused.rejection in (Rejection.PERMANENT, Rejection.GONE):
                     failures[group] = ReservationFailure(REJECTED, f"{name} cannot be created: {refused}")
                 elif refused.rejection is not Rejection.CONFLICT:
-                    settled.postponed.append(ReservationFailure(UNAVAILABLE, f"{name} is not created yet: {refused}"))
+                    settled.postponed.append(
+                        ReservationFailure(UNAVAILABLE, f"{name} has not been created yet: {refused}")
+                    )
             except Unreachable as unreachable:
-                settled.postponed.append(ReservationFailure(UNAVAILABLE, f"{name} is not created yet: {unreachable}"))
+                settled.postponed.append(
+                    ReservationFailure(UNAVAILABLE, f"{name} has not been created yet: {unreachable}")
+                )
 
         results([pool.submit(Priority.BIND, partial(create, *each)) for each in missing.items()])
         for gang in gangs:

@@ -311,7 +311,7 @@ class ObjectCache:
         current = self._connection.request("GET", f"{resource.everywhere}?limit=1")["metadata"]["resourceVersion"]
         if int(current) >= int(version):
             return False
-        self._on_fault(f"{resource.plural}: the API server returned to an earlier state; relisting all objects")
+        self._on_fault(f"{resource.plural}: the API server reverted to an earlier state; relisting all objects")
         return True
 
     def _list(self, resource: Resource, generation: int) -> str:

@@ -116,7 +116,7 @@ def _groups(snapshot: Snapshot, places: RecordLocations, unreadable: Collection[
             hint = f"correct the parents of queue `{group.queue}`, or use another queue"
             yield Fault(UNKNOWN_QUEUE, address, message, hint, place)
         elif group.queue in inner:
-            message = f"queue `{group.queue}` has child queues; the engine schedules only jobs of leaf queues"
+            message = f"queue `{group.queue}` has child queues; the engine schedules only jobs in leaf queues"
             below = sorted(queue.name for queue in snapshot.queues if queue.parent == group.queue)
             yield Fault(UNKNOWN_QUEUE, address, message, f"use one of its child queues: {', '.join(below[:5])}", place)
 

@@ -248,7 +248,7 @@ def test_tree_of_several_clusters_requires_a_name(run: Run, tmp_path: Path) -> N
     assert run("compile", tmp_path / "a", "--out", tmp_path / "rendered").code == 0
     told = run("diff", tmp_path / "rendered", tmp_path / "a")
     assert (told.code, told.out) == (2, "")
-    assert "specify the cluster of the objects with --cluster: prod/one, prod/two" in told.err
+    assert "specify which cluster the objects belong to with --cluster: prod/one, prod/two" in told.err
     assert run("diff", tmp_path / "rendered", tmp_path / "a", "--cluster", "prod/two").code == 0
     unknown = run("diff", tmp_path / "rendered", tmp_path / "a", "--cluster", "prod/three")
     assert unknown.code == 2

@@ -36,7 +36,7 @@ def test_list_fits_80_columns_and_agrees_with_the_page(run: Run) -> None:
         verdicts = [re.split(r"[ ,]", cells[number])[0] for cells in matrix]
         assert counts == [str(verdicts.count(verdict)) for verdict in ("exact", "approximated", "refused")]
         assert re.fullmatch(r"\d+\.\d+ (to \d+\.\d+|and later)", versions)
-    assert lines[-1].startswith("`apportion scheduler` supports only ack and kai, ")
+    assert lines[-1].startswith("`apportion scheduler` supports ack and kai; ")
 
 
 def test_list_in_json_and_markdown(run: Run) -> None:

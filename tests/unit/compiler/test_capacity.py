@@ -143,5 +143,9 @@ def test_empty_pool_is_reported_once_by_its_own_rule() -> None:
     pool = _pool("h100", "h100", 0)
     queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 16}))
     assert _found(_graph((queue,), (pool,), _cluster("c", pool))) == [
-        ("AP612", "`h100` sets `max_nodes` to 0, but guarantees of 16 H100 on prod/c require its nodes", "prod/c"),
+        (
+            "AP612",
+            "`h100` sets `max_nodes` to 0, but queues on prod/c are guaranteed 16 H100 that only its nodes provide",
+            "prod/c",
+        ),
     ]

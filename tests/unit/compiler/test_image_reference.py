@@ -35,7 +35,7 @@ def test_reference_with_a_digest_is_valid(repository: str) -> None:
         (f"registry.example//apportion@{DIGEST}", "`registry.example//apportion` is not a repository"),
         (f"registry.example/apportion @{DIGEST}", "`registry.example/apportion ` is not a repository"),
         (f"registry.example/-apportion@{DIGEST}", "`registry.example/-apportion` is not a repository"),
-        (f"registry.example/{'a' * 240}@{DIGEST}", "the repository has 257 characters, but the maximum is 255"),
+        (f"registry.example/{'a' * 240}@{DIGEST}", "the repository name has 257 characters, but the maximum is 255"),
         (f"apportion:@{DIGEST}", "`` is not a tag"),
         (f"apportion:-1@{DIGEST}", "`-1` is not a tag"),
         (f"apportion:{'t' * 129}@{DIGEST}", "is not a tag: use at most 128 letters"),

@@ -100,7 +100,7 @@ FAULTS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Effect, str]
     ),
     "weight-left-out": ([quota("a", notes={"shared-weight": '{"cpu":"1"}'})], [], I, "there is no weight for nvidia.com/gpu"),
     "flag": ([quota("a", labels={f"{PREFIX}/is-parent": "True"})], [], I, '"True" is neither "true" nor "false"'),
-    "namespaces": ([quota("a", notes={"namespaces": "x"})], [], I, "not a JSON list of names"),
+    "namespaces": ([quota("a", notes={"namespaces": "x"})], [], I, "not a JSON array of names"),
     "too-large": ([quota("a", most={"cpu": 10, "nvidia.com/gpu": "2E"})], [], I, "overflows when Koordinator adds up quotas"),
 }  # fmt: skip
 

@@ -137,7 +137,7 @@ def test_what_is_free_is_named_by_pool_and_queue_if_nothing_fits() -> None:
     found = _answer(_ray(), 1)
     assert found.free == (
         "pool h100: 8 of 32 GPUs, at most 8 on one node",
-        "queue speech: 16 of 24 GPUs of its limit",
+        "queue speech: 16 of 24 GPUs, its limit",
     )
     assert "Free now:\n  pool h100: 8 of 32 GPUs, at most 8 on one node\n" in fit_text(found)
 

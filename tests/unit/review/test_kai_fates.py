@@ -132,4 +132,4 @@ def test_pods_of_kai_without_a_pod_group_may_be_evicted() -> None:
         if made["metadata"]["name"] == "new-0":
             made["metadata"]["annotations"] = {}
     found = kai_fates(*cluster_states(objects, objects, now=None))
-    assert found.why_incomplete == "1 running pod scheduled by KAI Scheduler does not reference a pod group"
+    assert found.why_incomplete == "1 running pod scheduled by KAI Scheduler has no pod group"

@@ -156,7 +156,7 @@ def test_requeued_runs_are_separate_jobs() -> None:
     [
         ({"JobID": "7.batch"}, "7.batch is a job step; the job has its own row"),
         ({"JobID": "7_3.0"}, "7_3.0 is a job step; the job has its own row"),
-        ({"State": "REVOKED"}, "the job ran on another cluster of the federation"),
+        ({"State": "REVOKED"}, "the job ran on another cluster in the federation"),
     ],
 )
 def test_non_job_rows_are_reported_without_fault(changed: Mapping[str, str], told: str) -> None:
@@ -201,7 +201,7 @@ _AS_LISTED = f"run sacct -P -X --format={FORMAT}"
         ({"AllocTRES": "cpu=8,gres/shard=1"}, ("the rules do not define how many gres/shard equal one GPU; add the number to the rules")),
         ({"AllocTRES": "cpu=8,node=999999999"}, ("`cpu=8,node=999999999` requests 999999999 nodes; "
          "correct the value; the maximum is 100000")),
-        ({"Account": ""}, "Account is empty; map the empty account to a queue in the rules"),
+        ({"Account": ""}, "Account is empty; add a rule that maps the empty account to a queue"),
     ],
 )  # fmt: skip
 def test_invalid_row_is_reported_and_skipped(changed: Mapping[str, str], told: str) -> None:

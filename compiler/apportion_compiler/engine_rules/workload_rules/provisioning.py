@@ -40,7 +40,7 @@ def _requests(context: WorkloadContext) -> Iterator[Verdict]:
         if str(manifest.get("apiVersion")).endswith("/v1beta1"):
             yield Verdict(
                 Effect.DEPRECATED, index, "apiVersion", "Deprecated",
-                f"{GROUP}/v1beta1 is still served, but v1 is the stored version", f"use {GROUP}/v1",
+                f"{GROUP}/v1beta1 is still served, but v1 is the storage version", f"use {GROUP}/v1",
             )  # fmt: skip
         if text(manifest, "spec", "provisioningClassName") != QUEUED_PROVISIONING_GKE:
             continue
@@ -92,7 +92,7 @@ def _is_run_duration(written: str) -> bool:
 
 def _too_long(index: int, field: str, written: str) -> Verdict:
     return _pending(
-        index, field, "Invalid", f"{written[:40]} is not a number of seconds of at most {MAX_RUN_SECONDS} (seven days)",
+        index, field, "Invalid", f"{written[:40]} is not a number of seconds between 1 and {MAX_RUN_SECONDS} (seven days)",
         f'use at most "{MAX_RUN_SECONDS}"',
     )  # fmt: skip
 

@@ -62,7 +62,7 @@ class QuotaRelease:
         cluster_state.note(
             "retried",
             workload=unit.number,
-            why=f"{check}: {message}; retried in {wait:.0f}s at the earliest",
+            why=f"{check}: {message}; retry in {wait:.0f}s or later",
         )
         self.leave(unit, "AdmissionCheck", f"Evicted due to {check} requesting Retry: {message}")
 

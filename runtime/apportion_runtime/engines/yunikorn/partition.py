@@ -104,8 +104,8 @@ class Partition:
             maximum = queue.configured_maximum()
             if maximum is not None and not fits_limits(maximum, asked):
                 raise RefusedError(
-                    f"queue {queue.path} cannot fit application {application.name}: its task groups request more than "
-                    "the queue's maximum"
+                    f"queue {queue.path} cannot fit application {application.name}: "
+                    "its task groups request more than the maximum of the queue"
                 )
         queue.applications[application.name] = application
         self.applications[application.name] = application

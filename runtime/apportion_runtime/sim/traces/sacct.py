@@ -134,7 +134,7 @@ def _job(row: Row, rules: SlurmRules) -> TraceJob:
     account = row.text("Account")
     queue = rules.queues.get(account)
     if queue is None and not account:
-        raise BadRow("Account is empty", "map the empty account to a queue in the rules")
+        raise BadRow("Account is empty", "add a rule that maps the empty account to a queue")
     return TraceJob(
         name="",
         file=row.file,
@@ -157,7 +157,7 @@ def _life(row: Row) -> tuple[float, float | None, JobEnd]:
     """Return when a job arrives (seconds since 1970), how long it works or waits, and how it ends."""
     state = (row.text("State").split() or [""])[0].rstrip("+")
     if state == _REVOKED:
-        raise BadRow("the job ran on another cluster of the federation")
+        raise BadRow("the job ran on another cluster in the federation")
     end = _ENDS.get(state)
     if end is None:
         raise BadRow(f"`{state}` is not a job state", "use a state that sacct reports, such as COMPLETED")

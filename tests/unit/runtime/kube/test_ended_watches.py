@@ -100,7 +100,7 @@ def test_objects_are_listed_again_if_the_api_server_went_back(version: str, *, i
         server.events.put({"type": "ADDED", "object": other})
         until(lambda: cache.get(POD, "vision", "other") is not None)
         assert held(cache)["metadata"]["resourceVersion"] == ("1" if is_listed_again else "9")
-        said = "pods: the API server returned to an earlier state; relisting all objects"
+        said = "pods: the API server reverted to an earlier state; relisting all objects"
         assert (said in faults) is is_listed_again
     finally:
         cache.stop()

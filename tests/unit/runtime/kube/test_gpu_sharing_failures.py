@@ -222,7 +222,7 @@ def test_reservation_pod_that_an_overloaded_api_server_rejects_is_created_soon()
     cluster.refuses_creation = Refused(503, "overloaded")
     result = run_cycle(cluster, NOW + 2)
     assert result.refused == []
-    assert [(one.cause, one.why.endswith("is not created yet: overloaded")) for one in result.unreserved] == [
+    assert [(one.cause, one.why.endswith("has not been created yet: overloaded")) for one in result.unreserved] == [
         ("unavailable", True)
     ]
     assert result.next_attempt_s <= 1

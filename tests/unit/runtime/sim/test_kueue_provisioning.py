@@ -68,7 +68,7 @@ def test_expired_booking_is_retried() -> None:
     assert moments_of(history, "w", "booking-expired") == [1320.0]
     (retried,) = facts_of(history, "w", "retried")
     assert retried.why == (
-        "dws: Retrying after booking expired: Capacity reservation time is expired; retried in 60s at the earliest"
+        "dws: Retrying after booking expired: Capacity reservation time is expired; retry in 60s or later"
     )
     assert moments_of(history, "w", "requested") == [0.0, 1380.0]
     assert not facts_of(history, "w", "admitted")

@@ -235,7 +235,7 @@ def _thousandths(value: object, unit: str, where: str) -> int:
 
 def _namespaces(held: _Object, notes: list[Note]) -> tuple[str, ...]:
     if held.quota.has_malformed_namespaces:
-        message = f"annotation {NAMESPACES_ANNOTATION} is not a JSON list: no namespace is bound"
+        message = f"annotation {NAMESPACES_ANNOTATION} is not a JSON array: no namespace is bound"
         notes.append(Note(described(held.manifest), message))
     return held.quota.namespaces
 

@@ -49,7 +49,7 @@ def _marks(quota: Quota) -> Iterator[Verdict]:
         yield quota.ignored(
             field,
             "Invalid",
-            "the value is not a JSON list of names, so no namespace is bound",
+            "the value is not a JSON array of names, so no namespace is bound",
             'use a JSON list such as ["team-a"]',
         )
     if len(quota.name) > MAX_NAME:

@@ -72,8 +72,8 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
         hosts = levels[-1:] == before[-1:] == (HOSTNAME_LABEL,)
         yield (about.ignored if hosts else about.rejected)(
             "spec.levels", "Invalid",
-            "levels are mutable only when kubernetes.io/hostname is the lowest level both before and after the change, "
-            "and only since Kueue 0.19",
+            "levels are mutable only in Kueue 0.19 and later, and only if kubernetes.io/hostname is the lowest level both "
+            "before and after the change",
             "create a Topology with a different name",
         )  # fmt: skip
 

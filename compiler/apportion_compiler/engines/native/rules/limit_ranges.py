@@ -126,7 +126,7 @@ def _ratio(resource: str, given: Mapping[str, _Amounts], path: str) -> Iterator[
     if ratio < 1:
         yield rejected(at, "Invalid", "the ratio is less than 1", "use a value of at least 1")
     elif low and high is not None and ratio > high / low:
-        yield rejected(at, "Invalid", "the ratio is greater than max/min", "lower the ratio to at most max/min")
+        yield rejected(at, "Invalid", "the ratio exceeds max/min", "lower the ratio to at most max/min")
 
 
 def _defaults_of_devices(limit: object, kind: str, path: str) -> Iterator[Fault]:

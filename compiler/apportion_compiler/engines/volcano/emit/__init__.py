@@ -40,7 +40,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "Queue spec.deserved",
         "GPUs that a queue reclaims can go to another queue, so pods may be repeatedly evicted and restarted; terminating pods "
         "count as usage, so reclaim may push a queue from above its guarantee to below it; as long as running "
-        "and enqueued jobs use all of a parent's limit, no other job below the parent can reclaim resources",
+        "and enqueued jobs use all of a parent's limit, no other job under the parent can reclaim resources",
     ),
     Feature.LIMIT: Native("Queue spec.capability"),
     Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.capability"),
@@ -97,7 +97,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Lowered(
         "PriorityClass",
-        "GPUs freed by preemption can go to another queue; as long as running and enqueued jobs use all of the "
+        "GPUs freed by preemption can go to another queue; as long as running and enqueued jobs use up the "
         "limit of a queue or one of its ancestors, no other job is enqueued there, so a higher-priority job cannot preempt",
     ),
     Feature.PREEMPTIBILITY: Lowered(

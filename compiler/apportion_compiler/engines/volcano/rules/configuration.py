@@ -115,7 +115,7 @@ def _by_itself(index: int, found: SchedulerConfiguration, tree: QueueTree) -> It
                 yield ignored(
                     index,
                     _AT,
-                    f"{name} selects reclaim victims in an earlier tier than capacity, so deserved amounts are ignored",
+                    f"{name} is in an earlier tier than capacity and selects the reclaim victims, so deserved amounts are ignored",
                     "move capacity to the same tier",
                 )
                 return
