@@ -28,6 +28,7 @@ from apportion_compiler.bindings.queue_selection import (
     plan_in,
     some,
 )
+from apportion_compiler.bindings.replaced_fields import replaced_fields
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.workload_fields import is_gang, is_kind, templates
 from apportion_compiler.engine_rules.pod_admission import refusals
@@ -122,12 +123,11 @@ def adopt(
     remarks: list[str] = []
     notes: list[str] = []
     for index, document in enumerate(documents):
-        manifest = {key: _copied(value) for key, value in document.items()}
-        if shape_of(manifest) is None:
-            objects.append(manifest)
+        if shape_of(document) is None:
+            objects.append({key: _copied(value) for key, value in document.items()})
             continue
         try:
-            placed = _adopted(program, queue, engine, manifest, options)
+            placed = _adopted(program, queue, engine, document, options)
         except BindingError as refused:
             raise BindingError(str(refused), index) from refused
         objects += placed.objects
@@ -157,7 +157,10 @@ def _copied(value: object) -> object:
     return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
-def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: Node, options: Options) -> BoundWorkload:
+def _adopted(
+    program: Program, queue: Queue, engine: EngineBinding, document: Mapping[str, object], options: Options
+) -> BoundWorkload:
+    manifest = {key: _copied(value) for key, value in document.items()}
     metadata = section(manifest, "metadata")
     name = text(metadata.get("name")) or text(metadata.get("generateName")).rstrip("-")
     sets = pod_sets(manifest)
@@ -186,7 +189,10 @@ def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: No
         for template in templates(manifest):
             if pod_requests(mapping(template.get("spec"))).get(GPU_RESOURCE, 0):
                 select_model(program, queue, options.gpu_model, template)
-    return _placed(engine, binding, text(metadata.get("name")), (manifest,))
+    placed = _placed(engine, binding, text(metadata.get("name")), (manifest,))
+    return replace(
+        placed, notes=(*placed.notes, *(f"{name}: {clause}" for clause in replaced_fields(document, manifest)))
+    )
 
 
 def _placed(

@@ -11,6 +11,7 @@ from apportion_api.ack import names
 from apportion_api.ack.names import GANG_MIN_LABEL, GANG_NAME_LABEL
 from apportion_api.kubernetes.operators import RAY_SCHEDULER_LABEL
 from apportion_compiler.bindings.binding import Binding, EngineBinding
+from apportion_compiler.bindings.gang_minimum import label_minimum, minimum_notes
 from apportion_compiler.bindings.workload_fields import (
     annotate,
     gang_name,
@@ -38,7 +39,8 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
             if found(template, "spec", "schedulerName") is not None:
                 section(template, "spec")["schedulerName"] = DEFAULT_SCHEDULER
             if count > 1 and is_gang(workload) and not is_kind(workload, "ray.io", "RayJob"):
-                label(template, {GANG_NAME_LABEL: gang_name(binding), GANG_MIN_LABEL: str(count)})
+                label(template, {GANG_NAME_LABEL: gang_name(binding)})
+                label_minimum(template, GANG_MIN_LABEL, count)
         _wait(workload)
     return workloads
 
@@ -68,5 +70,6 @@ BINDING = EngineBinding(
     "ack",
     _bind,
     workload_queue=workload_queue,
+    remarks=minimum_notes(GANG_MIN_LABEL),
     queue_keys=names.QUOTA_LABELS,
 )

@@ -10,6 +10,7 @@ from apportion_api.kai import names
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.gang_minimum import annotate_minimum, minimum_notes
 from apportion_compiler.bindings.kinds.rayjob import SUBMISSION_MODE
 from apportion_compiler.bindings.workload_fields import (
     annotate,
@@ -77,7 +78,7 @@ def _start_together(workload: Node) -> None:
     count = n_pods((workload,))
     if count > 1:
         for owner in owners(workload):
-            annotate(owner, {names.MIN_MEMBER_ANNOTATION: str(count)})
+            annotate_minimum(owner, names.MIN_MEMBER_ANNOTATION, count)
 
 
 def _pod_group(binding: Binding, count: int) -> Node:
@@ -130,5 +131,6 @@ BINDING = EngineBinding(
     share=_share,
     elastic={"Job": _elastic_job, "PyTorchJob": _elastic_pytorch_job},
     starts_together=_starts_together,
+    remarks=minimum_notes(names.MIN_MEMBER_ANNOTATION),
     queue_keys=(names.QUEUE_LABEL,),
 )

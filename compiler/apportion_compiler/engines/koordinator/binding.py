@@ -9,6 +9,7 @@ from __future__ import annotations
 from apportion_api.koordinator import names
 from apportion_api.koordinator.names import GANG_MIN_ANNOTATION, GANG_NAME_ANNOTATION
 from apportion_compiler.bindings.binding import Binding, EngineBinding
+from apportion_compiler.bindings.gang_minimum import annotate_minimum, minimum_notes
 from apportion_compiler.bindings.workload_fields import (
     annotate,
     gang_name,
@@ -30,7 +31,8 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
         for template in templates(workload):
             label(template, {names.QUEUE_LABEL: binding.queue_name, **_preemptible(binding)})
             if count > 1 and is_gang(workload):
-                annotate(template, {GANG_NAME_ANNOTATION: gang_name(binding), GANG_MIN_ANNOTATION: str(count)})
+                annotate(template, {GANG_NAME_ANNOTATION: gang_name(binding)})
+                annotate_minimum(template, GANG_MIN_ANNOTATION, count)
         give_class(binding, workload)
         schedule_by(workload, names.SCHEDULER)
     return workloads
@@ -46,4 +48,10 @@ def _starts_together(workload: Workload) -> bool:
     return is_whole_gang(workload, GANG_MIN_ANNOTATION, by_pods_alone=True)
 
 
-BINDING = EngineBinding("koordinator", _bind, starts_together=_starts_together, queue_keys=(names.QUEUE_LABEL,))
+BINDING = EngineBinding(
+    "koordinator",
+    _bind,
+    starts_together=_starts_together,
+    remarks=minimum_notes(GANG_MIN_ANNOTATION),
+    queue_keys=(names.QUEUE_LABEL,),
+)

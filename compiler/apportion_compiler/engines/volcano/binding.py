@@ -8,10 +8,13 @@ training and MPI operators adopt if they are configured to use Volcano.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from apportion_api.kubernetes.operators import RAY_PRIORITY_CLASS_LABEL
 from apportion_api.volcano import names
 from apportion_api.volcano.names import BATCH_GROUP, MIN_MEMBER_ANNOTATION
 from apportion_compiler.bindings.binding import Binding, EngineBinding
+from apportion_compiler.bindings.gang_minimum import annotate_minimum, kept_minimum, kept_minimums
 from apportion_compiler.bindings.workload_fields import (
     annotate,
     class_name,
@@ -27,7 +30,10 @@ from apportion_compiler.bindings.workload_fields import (
 )
 from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
 from apportion_compiler.kubernetes_names import object_name
+from apportion_compiler.plain_objects import integer
 from apportion_compiler.workload_shapes import Node, section
+
+_LEAST_FIELD = ("spec", "runPolicy", "schedulingPolicy", "minAvailable")
 
 
 def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -43,7 +49,7 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
     for workload in workloads:
         for template in templates(workload):
             annotate(template, {names.GROUP_ANNOTATION: gang_name(binding)})
-    return (_pod_group(binding, n_pods(workloads)), *workloads)
+    return (_pod_group(binding, _least(workloads)), *workloads)
 
 
 def _preemptable(binding: Binding) -> dict[str, str]:
@@ -66,12 +72,27 @@ def _in_its_own_words(binding: Binding, workload: Node) -> None:
             spec["priorityClassName"] = class_
     elif is_kind(workload, "kubeflow.org"):
         policy = section(workload, "spec", "runPolicy", "schedulingPolicy")
-        policy.update({"queue": binding.queue_name, "minAvailable": n_pods((workload,))})
+        policy["queue"] = binding.queue_name
+        policy["minAvailable"] = _least((workload,))
         if class_ is not None:
             policy["priorityClass"] = class_
     elif is_kind(workload, "batch") or is_kind(workload, "jobset.x-k8s.io"):
         for owner in owners(workload):
-            annotate(owner, {MIN_MEMBER_ANNOTATION: str(n_pods((workload,)))})
+            annotate_minimum(owner, MIN_MEMBER_ANNOTATION, n_pods((workload,)))
+
+
+def _least(workloads: Sequence[Node]) -> int:
+    """Return the minimum number of pods: that of a Kubeflow job if it declares one, or else all."""
+    count = n_pods(workloads)
+    declared = {integer(workload, *_LEAST_FIELD) for workload in workloads if is_kind(workload, "kubeflow.org")}
+    return next((least for least in declared if least is not None and 1 <= least <= count), count)
+
+
+def _kept_minimums(_: Binding, workloads: Sequence[Node]) -> Iterator[str]:
+    yield from kept_minimums(MIN_MEMBER_ANNOTATION, workloads)
+    least, count = _least(workloads), n_pods(workloads)
+    if least < count:
+        yield kept_minimum(".".join(_LEAST_FIELD), least, count)
 
 
 def _needs_pod_group(workloads: tuple[Node, ...]) -> bool:
@@ -117,6 +138,7 @@ BINDING = EngineBinding(
     _bind,
     elastic={"Job": _elastic_job, "VolcanoJob": _elastic_volcano_job},
     starts_together=_starts_together,
+    remarks=_kept_minimums,
     queue_keys=(names.QUEUE_ANNOTATION, names.QUEUE_LABEL),
     queue_fields=(("spec", "queue"), ("spec", "runPolicy", "schedulingPolicy", "queue")),
 )
