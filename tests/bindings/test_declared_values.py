@@ -22,7 +22,10 @@ _ON_PODS = ("koordinator", "ack")
 
 
 def _job(engine: str, least: str | None) -> dict[str, Any]:
-    template = {"metadata": {}, "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train"}]}}
+    template: dict[str, Any] = {
+        "metadata": {},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train"}]},
+    }
     job: dict[str, Any] = {
         "apiVersion": "batch/v1",
         "kind": "Job",
