@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from apportion_runtime.snapshots.snapshot_reader import SnapshotReading
 
 _MOST_BYTES = 2 * 1024**3
+_MOST_LIVE_FINDINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +48,28 @@ class ClusterInputs:
     """The files that it was read from, as they were given."""
     objects: Sequence[Mapping[str, Any]] = ()
     """The objects in the files, if they are objects of a cluster."""
+    is_live: bool = False
+    """Whether it was read from a running cluster."""
 
     def show(self, console: Console, fail_on: str) -> ExitCode:
         """Print the findings to standard error, and return their exit code."""
         from apportion_compiler.diagnostics.text import render_text, summary
 
         if self.report.findings:
+            n_more = len(self.report.findings) - _MOST_LIVE_FINDINGS if self.is_live else 0
+            shown = (
+                replace(self.report, findings=self.report.findings[:_MOST_LIVE_FINDINGS]) if n_more > 0 else self.report
+            )
             text = render_text(
-                self.report,
+                shown,
                 shown=self.sources.near,
                 read=self.sources.read,
                 style=console.style(stderr=True),
                 width=console.width(stderr=True),
                 brief=console.quiet,
             )
+            if n_more > 0:
+                text += f"\n{n_more} more; `kubectl apportion snapshot --out FILE` and `apportion simulate --cycle FILE` show all"
             console.err(text if console.quiet else f"{text}\n{summary(self.report)}\n")
         return ExitCode.FINDINGS if self.report.fails(fail_on) else ExitCode.OK
 
@@ -95,7 +104,7 @@ def read_live_objects(
     with _known_shard(shard, name):
         read = read_objects(objects, now=now, shard=shard)
     found = [_live_finding(fault, name) for fault in read.faults]
-    return ClusterInputs(read.snapshot, read.settings, _report(found, name), sources, name)
+    return ClusterInputs(read.snapshot, read.settings, _report(found, name), sources, name, is_live=True)
 
 
 def _read(texts: list[Source], sources: Sources, name: str, now: float | None, shard: str | None) -> ClusterInputs:

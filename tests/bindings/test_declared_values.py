@@ -58,7 +58,7 @@ def test_valid_minimum_is_kept(engine: str, declared: str | None, written: str) 
     ("declared", "says"),
     [
         ("4", ()),
-        ("2", ("{key} stays 2 of 4 pods: remove it from the manifest to start all pods together",)),
+        ("2", ("{key} remains at 2 of 4 pods: remove it from the manifest to start all pods together",)),
         ("9", ("{key} is 4 instead of 9",)),
         ("x", ("{key} is 4 instead of x",)),
     ],
@@ -88,7 +88,7 @@ def _pytorch_job(least: int) -> dict[str, Any]:
             2,
             2,
             (
-                "spec.runPolicy.schedulingPolicy.minAvailable stays 2 of 4 pods: remove it from the manifest to start "
+                "spec.runPolicy.schedulingPolicy.minAvailable remains at 2 of 4 pods: remove it from the manifest to start "
                 "all pods together"
             ),
         ),

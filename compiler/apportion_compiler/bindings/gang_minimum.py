@@ -33,7 +33,7 @@ def kept_minimums(key: str, workloads: Sequence[Node]) -> Iterator[str]:
 
 def kept_minimum(field: str, least: int, count: int) -> str:
     """Return the clause for a minimum in a manifest that is less than all pods."""
-    return f"{field} stays {least} of {count} pods: remove it from the manifest to start all pods together"
+    return f"{field} remains at {least} of {count} pods: remove it from the manifest to start all pods together"
 
 
 def minimum_notes(key: str) -> Callable[[Binding, Sequence[Node]], Iterator[str]]:

@@ -19,10 +19,14 @@ from http import HTTPStatus
 from typing import Any
 
 from apportion_runtime.kube.connection import Connection
-from apportion_runtime.kube.errors import Refused, Unreachable
+from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
 from apportion_runtime.kube.resources import LEASE
 
 Clock = Callable[[], float]
+
+_RELEASE_S, _RELEASE_RETRY_S = 3.0, 0.25
+"""For how long failed attempts to release the lease are repeated: a process that ends must do so in its grace period."""
+_REPEATED = (Rejection.CONFLICT, Rejection.TEMPORARY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +193,23 @@ class LeaderElection:
         return True
 
     def _release(self) -> str:
-        try:
-            found = self._request("GET", self._path)
-            spec = _spec(found)
-            if spec.get("holderIdentity") != self._holder:
-                return "not held"
-            released = {**spec, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _stamp()}
-            self._request("PUT", self._path, {**found, "spec": released})
-        except (Refused, Unreachable) as failed:
-            return f"not released ({failed}); it expires after {self._timing.lease_s:g} s"
+        began = time.monotonic()
+        while True:
+            try:
+                return self._release_once()
+            except (Refused, Unreachable) as failed:
+                is_final = isinstance(failed, Refused) and failed.rejection not in _REPEATED
+                if is_final or time.monotonic() - began > _RELEASE_S:
+                    return f"not released ({failed}); it expires after {self._timing.lease_s:g} s"
+            time.sleep(_RELEASE_RETRY_S)
+
+    def _release_once(self) -> str:
+        found = self._request("GET", self._path)
+        spec = _spec(found)
+        if spec.get("holderIdentity") != self._holder:
+            return "not held"
+        released = {**spec, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _stamp()}
+        self._request("PUT", self._path, {**found, "spec": released})
         return "released"
 
     def _request(self, method: str, path: str, body: object = None) -> dict[str, Any]:

@@ -315,6 +315,18 @@ def test_messages_of_the_scheduler_are_in_a_snapshot(
     assert other.out.startswith("job team/pg-late in queue nlp: 1 pending\n")
 
 
+def test_warnings_are_limited_to_twenty_with_the_number_of_the_others(server: ApiServer, plugin: Plugin) -> None:
+    server.add(*(queue_with(f"bad-{number:02}", "all", preemptMinRuntime="-1m") for number in range(23)))
+    told = plugin("top")
+    assert told.code == 0
+    assert told.err.count("is negative") == 20
+    assert (
+        "3 more; `kubectl apportion snapshot --out FILE` and `apportion simulate --cycle FILE` show all"
+        in told.err.splitlines()
+    )
+    assert told.err.rstrip().endswith("23 warnings")
+
+
 def test_unreachable_cluster_is_an_environment_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["top", "--kubeconfig", str(tmp_path / "none")]) == 3
     assert f"kubeconfig {tmp_path / 'none'} does not exist" in capfd.readouterr().err

@@ -234,6 +234,13 @@ def test_pod_group_timestamps() -> None:
     assert (found.stale_since, found.preemption_delay, found.staleness_grace) == (None, 7200.0, -1.0)
 
 
+def test_negative_preemption_delay_is_reported() -> None:
+    (fault,) = read(group({"preemptionDelay": "-5m"}), queue()).faults
+    assert fault.message == "`spec.preemptionDelay: -5m` is negative: there is no delay, as with 0"
+    assert fault.hint == "use 0s, or a positive duration such as 90s or 1h30m"
+    assert read(group({"preemptionDelay": "0s"}), queue()).faults == ()
+
+
 @pytest.mark.parametrize(
     ("backoff", "pool", "is_read"),
     [(None, "default", True), (-1, "default", True), (1, "default", False), (1, "a", True)],

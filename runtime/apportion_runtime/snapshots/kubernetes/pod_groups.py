@@ -106,10 +106,19 @@ class PodGroupReader:
             root=self._root(group, read),
             last_start=stamp(group, LAST_START_ANNOTATION, faults),
             last_eviction=stamp(group, LAST_EVICTION_ANNOTATION, faults),
-            preemption_delay=duration(group, "preemptionDelay", read.preemption_delay, faults),
+            preemption_delay=self._preemption_delay(group, read),
             staleness_grace=duration(group, "stalenessGracePeriod", read.staleness_grace, faults),
             stale_since=stamp(group, STALE_SINCE_ANNOTATION, faults),
         )
+
+    def _preemption_delay(self, group: Object, read: objects.PodGroup) -> float | None:
+        delay = duration(group, "preemptionDelay", read.preemption_delay, self._faults)
+        if delay is not None and delay < 0:
+            message = f"`spec.preemptionDelay: {read.preemption_delay}` is negative: there is no delay, as with 0"
+            hint = "use 0s, or a positive duration such as 90s or 1h30m"
+            place = group.place.at("spec", "preemptionDelay")
+            self._faults.append(Fault(IGNORED_VALUE, group.address, message, hint, place))
+        return delay
 
     def _priority(self, group: Object, name: str | None) -> int:
         if name in self._priorities:

@@ -181,6 +181,26 @@ def test_lease_is_renewed_during_long_cycle_and_released_on_exit(server: ApiServ
     assert server.held[LEASE]["spec"]["holderIdentity"] == ""
 
 
+@pytest.mark.parametrize(
+    ("status", "n_rejected", "outcome"),
+    [
+        (409, 2, "released"),
+        (429, 2, "released"),
+        (503, 2, "released"),
+        (403, 1, "not released (no); it expires after 15 s"),
+    ],
+)
+def test_release_is_repeated_after_temporary_failures(
+    server: ApiServer, connection: Connection, status: int, n_rejected: int, outcome: str
+) -> None:
+    election = _candidate(connection, "one", Clock())
+    assert election.try_acquire_or_renew()
+    rejections = [Rejection(status, "no")] * n_rejected
+    server.answer = lambda sent: rejections.pop() if sent.method == "PUT" and rejections else None
+    assert election.stop() == outcome
+    assert (server.held[LEASE]["spec"]["holderIdentity"] == "") == (outcome == "released")
+
+
 def test_leader_with_rejected_renewals_never_overlaps_with_successor(server: ApiServer, connection: Connection) -> None:
     timing = LeaseTiming(lease_s=1.0, renew_deadline_s=0.5, retry_s=0.05)
     one, two = (LeaderElection(connection, "system", "scheduler", name, timing=timing) for name in ("one", "two"))
