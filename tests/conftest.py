@@ -6,9 +6,13 @@ import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests.evaluation_template import EvaluationTemplate
 
 DEFAULT_SEED = 20_240_607
 
@@ -73,6 +77,24 @@ def _lacking_layers(folder: Path) -> tuple[str, ...]:
     document.write_text('{"organisation": {"name": "layers"}}')
     outcome = start(document, Limits(allow_missing_layers=True)).result()
     return tuple(layer.name for layer in missing_layers(outcome.layers))
+
+
+@pytest.fixture(scope="session")
+def evaluation_template() -> Iterator[EvaluationTemplate]:
+    """The process whose forks evaluate policies; tests that are marked `security` start new interpreters instead."""
+    from tests.evaluation_template import EvaluationTemplate
+
+    template = EvaluationTemplate()
+    yield template
+    template.close()
+
+
+@pytest.fixture(autouse=True)
+def evaluations_from_the_template(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, evaluation_template: EvaluationTemplate
+) -> None:
+    if request.node.get_closest_marker("security") is None:
+        monkeypatch.setattr(os, "posix_spawn", evaluation_template.posix_spawn)
 
 
 @pytest.fixture(autouse=True)
