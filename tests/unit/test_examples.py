@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from apportion_cli.main import main
 
 _ROOT = Path(__file__).parents[2]
 _EXAMPLES = sorted(path.parent for path in _ROOT.glob("examples/*/policy.py"))
@@ -35,40 +40,62 @@ _LITERAL_MANIFESTS = {
         "AP702": "limits.nvidia.com/gpu has no effect",
     },
 }
-_APPORTION = [sys.executable, "-m", "apportion_cli.main"]
 
 
-def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*_APPORTION, *arguments], capture_output=True, text=True, check=False, cwd=_ROOT)
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of a command."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    monkeypatch.chdir(_ROOT)
+
+    def call(*arguments: str) -> Result:
+        code = main(arguments)
+        captured = capfd.readouterr()
+        return Result(code, captured.out, captured.err)
+
+    yield call
+    gc.enable()
 
 
 @pytest.mark.parametrize("example", _EXAMPLES, ids=lambda path: path.name)
-def test_example_has_no_findings(example: Path) -> None:
-    checked = _run("validate", str(example.relative_to(_ROOT)), "--as-of", "2026-11-21", "--fail-on", "warning")
+def test_example_has_no_findings(example: Path, run: Run) -> None:
+    checked = run("validate", str(example.relative_to(_ROOT)), "--as-of", "2026-11-21", "--fail-on", "warning")
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 @pytest.mark.parametrize("example", _EXAMPLES, ids=lambda path: path.name)
-def test_compilation_of_an_example_is_deterministic(example: Path, tmp_path: Path) -> None:
+def test_compilation_of_an_example_is_deterministic(example: Path, tmp_path: Path, run: Run) -> None:
     where = ["compile", str(example.relative_to(_ROOT)), "--as-of", "2026-11-21", "--out", str(tmp_path)]
-    first = _run(*where)
+    first = run(*where)
     assert first.returncode == 0, first.stdout + first.stderr
-    again = _run(*where, "--check")
+    # A process has a different hash seed.
+    command = [sys.executable, "-m", "apportion_cli.main", *where, "--check"]
+    again = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_ROOT)
     assert again.returncode == 0, again.stdout + again.stderr
 
 
 @pytest.mark.parametrize("name", sorted(_LITERAL))
-def test_literal_policies_reproduce_faults_of_their_seeds(name: str) -> None:
+def test_literal_policies_reproduce_faults_of_their_seeds(name: str, run: Run) -> None:
     where = (f"examples/{name}/literal.py", "--as-of", "2026-11-21", "--fail-on", "never")
-    shown = _run("validate", *where, "-o", "github")
+    shown = run("validate", *where, "-o", "github")
     assert shown.returncode == 0, shown.stderr
     assert {code for code in _LITERAL[name] if code in shown.stdout} == _LITERAL[name]
     assert f"file=examples/{name}/literal.py" in shown.stdout
 
 
 @pytest.mark.parametrize("name", sorted(_LITERAL_MANIFESTS))
-def test_literal_manifests_reproduce_faults_of_their_seeds(name: str) -> None:
-    shown = _run("validate", "--manifests", f"examples/{name}/literal.yaml", "--fail-on", "never", "-o", "json")
+def test_literal_manifests_reproduce_faults_of_their_seeds(name: str, run: Run) -> None:
+    shown = run("validate", "--manifests", f"examples/{name}/literal.yaml", "--fail-on", "never", "-o", "json")
     assert shown.returncode == 0, shown.stderr
     found = json.loads(shown.stdout)["findings"]
     assert {finding["code"] for finding in found} == _LITERAL_MANIFESTS[name].keys()
@@ -85,13 +112,13 @@ def test_every_workload_file_is_tested() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(_WORKLOADS))
-def test_workloads_of_an_example_bind(name: str, tmp_path: Path) -> None:
+def test_workloads_of_an_example_bind(name: str, tmp_path: Path, run: Run) -> None:
     path = _ROOT / "examples" / name / "workloads.yaml"
-    found = _run("validate", "--manifests", str(path), "--fail-on", "warning")
+    found = run("validate", "--manifests", str(path), "--fail-on", "warning")
     assert found.returncode == 0, found.stdout
     where = (*_WORKLOADS[name], "-p", str(path.parent))
-    bound = _run("bind", *where, "--from", str(path), "-o", f"yaml={tmp_path / 'bound.yaml'}")
+    bound = run("bind", *where, "--from", str(path), "-o", f"yaml={tmp_path / 'bound.yaml'}")
     assert bound.returncode == 0, bound.stderr
     assert [line for line in bound.stderr.splitlines() if not line.startswith("apportion: note: ")] == []
-    again = _run("validate", "--manifests", str(tmp_path / "bound.yaml"), "--fail-on", "warning")
+    again = run("validate", "--manifests", str(tmp_path / "bound.yaml"), "--fail-on", "warning")
     assert again.returncode == 0, again.stdout

@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+from .conftest import Run
 
 _ACME = Path(__file__).parents[3] / "examples" / "acme"
 _AS_OF = ("--as-of", "2026-11-21")
 _PROD = ("--env", "prod", "--cluster", "gpu-eu")
 
 
-def _apportion(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "apportion_cli.main", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
-
-
-def test_graph_fits_80_columns() -> None:
-    shown = _apportion("graph", str(_ACME), *_PROD, *_AS_OF)
-    assert shown.returncode == 0
-    lines = shown.stdout.splitlines()
+def test_graph_fits_80_columns(run: Run) -> None:
+    shown = run("graph", str(_ACME), *_PROD, *_AS_OF)
+    assert shown.code == 0
+    lines = shown.out.splitlines()
     assert lines[0] == "prod/gpu-eu: 112 GPUs in node pools"
     assert lines[1].split() == ["platform", "▓░░│", "7", "guaranteed,", "limit", "20"]
     assert all(len(line) <= 80 for line in lines)
 
 
-def test_every_graph_format_shows_the_same_numbers() -> None:
+def test_every_graph_format_shows_the_same_numbers(run: Run) -> None:
     where = ("graph", str(_ACME), *_PROD, "--resource", "gpu/h100", *_AS_OF)
-    rows = json.loads(_apportion(*where, "-o", "json").stdout)["queues"]
-    text = _apportion(*where).stdout
-    mermaid = _apportion(*where, "-o", "mermaid").stdout
-    svg = ElementTree.fromstring(_apportion(*where, "-o", "svg").stdout)
+    rows = json.loads(run(*where, "-o", "json").out)["queues"]
+    text = run(*where).out
+    mermaid = run(*where, "-o", "mermaid").out
+    svg = ElementTree.fromstring(run(*where, "-o", "svg").out)
     drawn = "\n".join(element.text or "" for element in svg.iter())
     for row in rows:
         limit = "" if row["limit"] is None else f", limit {row['limit']}"
@@ -43,12 +38,12 @@ def test_every_graph_format_shows_the_same_numbers() -> None:
         assert f"{row['id']}<br/>{row['guaranteed']} H100" in mermaid
 
 
-def test_plain_is_ascii() -> None:
-    assert _apportion("graph", str(_ACME), "--plain", *_AS_OF).stdout.isascii()
+def test_plain_is_ascii(run: Run) -> None:
+    assert run("graph", str(_ACME), "--plain", *_AS_OF).out.isascii()
 
 
-def test_explain_shows_the_origin_of_each_value() -> None:
-    document = json.loads(_apportion("explain", "queue", "nlp", "-p", str(_ACME), *_PROD, "-o", "json", *_AS_OF).stdout)
+def test_explain_shows_the_origin_of_each_value(run: Run) -> None:
+    document = json.loads(run("explain", "queue", "nlp", "-p", str(_ACME), *_PROD, "-o", "json", *_AS_OF).out)
     values = {value["field"]: value for value in document["values"]}
     assert values["guaranteed gpu/h100"]["value"] == "8 H100"
     assert (
@@ -59,9 +54,9 @@ def test_explain_shows_the_origin_of_each_value() -> None:
     assert values["reclaim min runtime"]["origin"] == "inherited from `research`"
 
 
-def test_explain_after_an_override_shows_the_base_value() -> None:
-    shown = _apportion("explain", "queue", "nlp", "-p", str(_ACME), *_PROD, "--as-of", "2027-01-01", "-o", "json")
-    values = {value["field"]: value["value"] for value in json.loads(shown.stdout)["values"]}
+def test_explain_after_an_override_shows_the_base_value(run: Run) -> None:
+    shown = run("explain", "queue", "nlp", "-p", str(_ACME), *_PROD, "--as-of", "2027-01-01", "-o", "json")
+    values = {value["field"]: value["value"] for value in json.loads(shown.out)["values"]}
     assert values["guaranteed gpu/h100"] == "6 H100"
 
 
@@ -75,54 +70,55 @@ def test_explain_after_an_override_shows_the_base_value() -> None:
         (["explain", "a", "b", "c"], "specify a rule such as AP201"),
     ],
 )
-def test_unknown_names_are_usage_errors(arguments: list[str], says: str) -> None:
-    refused = _apportion(*arguments)
-    assert refused.returncode == 2
-    assert says in " ".join(refused.stderr.split())
-    assert "Traceback" not in refused.stderr
+def test_unknown_names_are_usage_errors(arguments: list[str], says: str, run: Run) -> None:
+    refused = run(*arguments)
+    assert refused.code == 2
+    assert says in " ".join(refused.err.split())
+    assert "Traceback" not in refused.err
 
 
-def test_explain_rule_prints_its_page() -> None:
-    shown = _apportion("explain", "ap201")
-    assert shown.returncode == 0
-    assert shown.stdout.startswith("# AP201: quota-oversubscribed")
+def test_explain_rule_prints_its_page(run: Run) -> None:
+    shown = run("explain", "ap201")
+    assert shown.code == 0
+    assert shown.out.startswith("# AP201: quota-oversubscribed")
 
 
-def test_scaffold_validates_and_compiles(tmp_path: Path) -> None:
-    assert _apportion("init", "quotas", cwd=tmp_path).returncode == 0
+def test_scaffold_validates_and_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    assert run("init", "quotas").code == 0
     quotas = tmp_path / "quotas"
-    checked = _apportion("validate", "--fail-on", "warning", cwd=quotas)
-    assert checked.returncode == 0, checked.stdout
-    assert _apportion("compile", cwd=quotas).returncode == 0
-    assert _apportion("compile", "--check", cwd=quotas).returncode == 0
+    monkeypatch.chdir(quotas)
+    checked = run("validate", "--fail-on", "warning")
+    assert checked.code == 0, checked.out
+    assert run("compile").code == 0
+    assert run("compile", "--check").code == 0
     assert (quotas / ".github/workflows/apportion.yml").is_file()
     assert (quotas / ".pre-commit-config.yaml").is_file()
 
 
-def test_init_does_not_overwrite_files(tmp_path: Path) -> None:
+def test_init_does_not_overwrite_files(tmp_path: Path, run: Run) -> None:
     (tmp_path / "policy.py").write_text("mine")
-    refused = _apportion("init", cwd=tmp_path)
-    assert refused.returncode == 3
-    assert "already contains policy.py; nothing was written" in refused.stderr
+    refused = run("init")
+    assert refused.code == 3
+    assert "already contains policy.py; nothing was written" in refused.err
     assert [path.name for path in tmp_path.iterdir()] == ["policy.py"]
 
 
-def test_doctor_compares_an_export_with_the_policy(tmp_path: Path) -> None:
+def test_doctor_compares_an_export_with_the_policy(tmp_path: Path, run: Run) -> None:
     container = {"name": "manager", "image": "registry.k8s.io/kueue/kueue:v0.16.0"}
     spec = {"template": {"spec": {"containers": [container]}}}
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "kueue"}, "spec": spec}
     export = tmp_path / "export.json"
     export.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [deployment]}), encoding="utf-8")
     where = ("-p", str(_ACME), "--env", "prod", "--cluster", "queue-asia", *_AS_OF)
-    shown = _apportion("doctor", "--export", str(export), *where, "-o", "json")
-    assert shown.returncode == 3
-    found = {(f["name"], f["state"]): f["text"] for f in json.loads(shown.stdout)["findings"]}
+    shown = run("doctor", "--export", str(export), *where, "-o", "json")
+    assert shown.code == 3
+    found = {(f["name"], f["state"]): f["text"] for f in json.loads(shown.out)["findings"]}
     assert found["Kueue version", "bad"] == "v0.16.0, but the policy specifies 0.18.3"
     assert ("ConfigMap kueue-system/kueue-manager-config", "missing") in found
 
 
-def test_doctor_reports_the_sandbox() -> None:
-    document = json.loads(_apportion("doctor", "-o", "json").stdout)
+def test_doctor_reports_the_sandbox(run: Run) -> None:
+    document = json.loads(run("doctor", "-o", "json").out)
     layers = {f["name"]: f["state"] for f in document["findings"] if f["section"] == "confinement"}
     assert layers["scrubbed-environment"] == "ok"
     assert "landlock" in layers
