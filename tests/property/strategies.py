@@ -1,6 +1,7 @@
 """Random policies with a valid structure: every reference exists, no queue is its own ancestor.
 
 Their amounts may be inconsistent: backends accept any amounts, and checks report inconsistent ones.
+Strategies are constants or cached, because Hypothesis spends more time on a new strategy than on a draw from it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -133,16 +135,91 @@ _weights = st.one_of(
 )
 
 
+_extended = st.none() | st.dictionaries(st.sampled_from(("rdma/hca", "example.com/fpga")), _count)
+_one_of_six = st.integers(0, 5)
+_machines = st.dictionaries(st.sampled_from(POOLS), st.integers(0, 20), min_size=1)
+_maybe_cpu = st.none() | _cpu
+_maybe_memory = st.none() | _memory
+_maybe_gpu = st.none() | _gpu
+
+
 @st.composite
 def resources(draw: st.DrawFn) -> Resources:
     """Draw amounts: each field unset, zero, whole, fractional or UNLIMITED; or machines."""
-    extended = draw(st.none() | st.dictionaries(st.sampled_from(("rdma/hca", "example.com/fpga")), _count))
-    if draw(st.integers(0, 5)) == 0:
-        machines = draw(st.dictionaries(st.sampled_from(POOLS), st.integers(0, 20), min_size=1))
-        return Resources(machines=machines, extended=extended)
-    return Resources(
-        cpu=draw(st.none() | _cpu), memory=draw(st.none() | _memory), gpu=draw(st.none() | _gpu), extended=extended
-    )
+    extended = draw(_extended)
+    if draw(_one_of_six) == 0:
+        return Resources(machines=draw(_machines), extended=extended)
+    return Resources(cpu=draw(_maybe_cpu), memory=draw(_maybe_memory), gpu=draw(_maybe_gpu), extended=extended)
+
+
+_maybe_resources = st.none() | resources()
+_maybe_weight = st.none() | _weights
+_maybe_duration = st.none() | _durations
+_maybe_true = st.none() | st.booleans()
+_booleans = st.booleans()
+_up_to_two = st.integers(0, 2)
+_one_or_two = st.integers(1, 2)
+_pool_ids = st.lists(st.sampled_from(POOLS), unique=True)
+_override = st.builds(
+    Override,
+    begin=st.just(date(2026, 11, 1)),
+    end=st.sampled_from((date(2026, 11, 20), date(2026, 12, 1))),
+    reason=st.just("deadline"),
+    owner=st.sampled_from(OWNERS),
+    environments=st.none() | st.just(("env-0",)),
+    guaranteed=_maybe_resources,
+    limit=_maybe_resources,
+    over_quota_weight=_maybe_weight,
+    priority=st.none() | st.integers(0, 200),
+)
+_title = st.none() | st.sampled_from(("Vision", 'Ads: "fast" #1', "日本"))
+_owner = st.none() | st.sampled_from(OWNERS)
+_users = st.just(()) | st.tuples(st.builds(UserLimit, user=st.just("*"), limit=resources()))
+_priority = st.none() | st.integers(0, 2**31 - 1)
+_overrides = st.just(()) | st.tuples(_override)
+_labels = st.sampled_from(({}, {"cost-centre": "42", "acme.example/tier": "Gold_1"}))
+_class_names = st.lists(st.sampled_from(("low", "mid", "high", "train", "x" * 70)), unique=True)
+_class_value = st.integers(-1000, 1_000_000_000)
+_description = st.none() | st.just("A tier: #1")
+_strategy = st.sampled_from((BINPACK, SPREAD))
+_placement = st.builds(Placement, gpu=_strategy, cpu=_strategy)
+_share = st.sampled_from(("1", "1/3", "50%"))
+_topologies = st.sampled_from(((), (Topology(name="racks", levels=("example.com/rack", "kubernetes.io/hostname")),)))
+_kai = st.builds(
+    KaiSettings,
+    k_value=st.none() | st.sampled_from((0, 1, "0.5", "2.125")),
+    preempt_min_runtime=_maybe_duration,
+    reclaim_min_runtime=_maybe_duration,
+    queue_depth_per_action=st.sampled_from(({}, {"reclaim": 8, "allocate": 25})),
+    max_consolidation_preemptees=st.none() | st.integers(0, 40),
+    gpu_sharing=_maybe_true,
+    emit_installed_priority_classes=_booleans,
+    full_hierarchy_fairness=_booleans,
+    scheduler_name=st.sampled_from(("kai-scheduler", "team-scheduler")),
+    live_scheduler=st.none()
+    | st.builds(LiveScheduler, reservation_image=st.none() | st.just("registry/resourcereservation:v1")),
+)
+
+
+@cache
+def _parent(index: int) -> st.SearchStrategy[int | None]:
+    return st.sampled_from([None, *range(index)])
+
+
+@cache
+def _some(names: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
+    chosen = st.lists(st.sampled_from(names), unique=True) if names else st.just([])
+    return chosen.map(tuple)
+
+
+@cache
+def _maybe_some(names: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...] | None]:
+    return st.none() | _some(names)
+
+
+@cache
+def _engines(only: str | None) -> st.SearchStrategy[Engine]:
+    return st.sampled_from([Engine(name) for name in BACKENDS if only in (None, name)])
 
 
 @st.composite
@@ -150,18 +227,23 @@ def drawn(
     draw: st.DrawFn, max_queues: int = 8, identifiers: st.SearchStrategy[str] = _identifiers, engine: str | None = None
 ) -> Drawn:
     """Draw the parts of a policy, for the given engine or any."""
-    ids = draw(st.lists(identifiers, min_size=1, max_size=max_queues, unique=True))
-    parents = tuple(draw(st.sampled_from([None, *range(index)])) for index in range(len(ids)))
+    ids = draw(_ids(identifiers, max_queues))
+    parents = tuple(draw(_parent(index)) for index in range(len(ids)))
     inner = {parent for parent in parents if parent is not None}
     classes = draw(_classes(ids))
-    pools = tuple(draw(_pool(id_)) for id_ in draw(st.lists(st.sampled_from(POOLS), unique=True)))
+    pools = tuple(draw(_pool(id_)) for id_ in draw(_pool_ids))
     queues = tuple(
         draw(_queue_fields(id_, index, is_leaf=index not in inner, classes=classes, pools=pools))
         for index, id_ in enumerate(ids)
     )
-    n_environments = draw(st.integers(1, 2))
+    n_environments = draw(_one_or_two)
     environments = tuple(draw(_environment(f"env-{n}", pools, ids, engine)) for n in range(n_environments))
     return Drawn(queues, parents, classes, _with_all(pools), environments)
+
+
+@cache
+def _ids(identifiers: st.SearchStrategy[str], max_size: int) -> st.SearchStrategy[list[str]]:
+    return st.lists(identifiers, min_size=1, max_size=max_size, unique=True)
 
 
 def policies(
@@ -187,73 +269,52 @@ def _queue_fields(
     classes: tuple[PriorityClass, ...],
     pools: tuple[NodePool, ...],
 ) -> dict[str, Any]:
-    n_namespaces = draw(st.integers(0, 2)) if is_leaf else 0
+    n_namespaces = draw(_up_to_two) if is_leaf else 0
     return {
         "id": id_,
-        "title": draw(st.none() | st.sampled_from(("Vision", 'Ads: "fast" #1', "日本"))),
-        "owner": draw(st.none() | st.sampled_from(OWNERS)),
+        "title": draw(_title),
+        "owner": draw(_owner),
         "namespaces": tuple(f"ns-{index}-{n}" for n in range(n_namespaces)),
-        "users": draw(st.just(()) | st.tuples(st.builds(UserLimit, user=st.just("*"), limit=resources()))),
-        "guaranteed": draw(st.none() | resources()),
-        "limit": draw(st.none() | resources()),
-        "lending_limit": draw(st.none() | resources()),
-        "over_quota_weight": draw(st.none() | _weights),
-        "priority": draw(st.none() | st.integers(0, 2**31 - 1)),
-        "preempt_min_runtime": draw(st.none() | _durations),
-        "reclaim_min_runtime": draw(st.none() | _durations),
-        "gpu_sharing": draw(st.none() | st.booleans()),
-        "pools": draw(st.none() | _some(tuple(pool.id for pool in pools))),
-        "priority_classes": draw(st.none() | _some(tuple(cls.name for cls in classes))),
-        "overrides": draw(st.just(()) | st.tuples(_override())),
-        "labels": draw(st.sampled_from(({}, {"cost-centre": "42", "acme.example/tier": "Gold_1"}))),
+        "users": draw(_users),
+        "guaranteed": draw(_maybe_resources),
+        "limit": draw(_maybe_resources),
+        "lending_limit": draw(_maybe_resources),
+        "over_quota_weight": draw(_maybe_weight),
+        "priority": draw(_priority),
+        "preempt_min_runtime": draw(_maybe_duration),
+        "reclaim_min_runtime": draw(_maybe_duration),
+        "gpu_sharing": draw(_maybe_true),
+        "pools": draw(_maybe_some(tuple(pool.id for pool in pools))),
+        "priority_classes": draw(_maybe_some(tuple(cls.name for cls in classes))),
+        "overrides": draw(_overrides),
+        "labels": draw(_labels),
     }
-
-
-def _some(names: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
-    chosen = st.lists(st.sampled_from(names), unique=True) if names else st.just([])
-    return chosen.map(tuple)
-
-
-def _override() -> st.SearchStrategy[Override]:
-    return st.builds(
-        Override,
-        begin=st.just(date(2026, 11, 1)),
-        end=st.sampled_from((date(2026, 11, 20), date(2026, 12, 1))),
-        reason=st.just("deadline"),
-        owner=st.sampled_from(OWNERS),
-        environments=st.none() | st.just(("env-0",)),
-        guaranteed=st.none() | resources(),
-        limit=st.none() | resources(),
-        over_quota_weight=st.none() | _weights,
-        priority=st.none() | st.integers(0, 200),
-    )
 
 
 @st.composite
 def _classes(draw: st.DrawFn, queue_ids: Sequence[str]) -> tuple[PriorityClass, ...]:
-    if draw(st.booleans()):
+    if draw(_booleans):
         return DEFAULT_PRIORITY_CLASSES
-    names = draw(st.lists(st.sampled_from(("low", "mid", "high", "train", "x" * 70)), unique=True))
     return tuple(
         PriorityClass(
             name=name,
-            value=draw(st.integers(-1000, 1_000_000_000)),
-            preemptible=draw(st.none() | st.booleans()),
-            queues=draw(st.none() | _some(tuple(queue_ids))),
-            global_default=number == 0 and draw(st.booleans()),
-            description=draw(st.none() | st.just("A tier: #1")),
+            value=draw(_class_value),
+            preemptible=draw(_maybe_true),
+            queues=draw(_maybe_some(tuple(queue_ids))),
+            global_default=number == 0 and draw(_booleans),
+            description=draw(_description),
         )
-        for number, name in enumerate(names)
+        for number, name in enumerate(draw(_class_names))
     )
 
 
+@cache
 def _pool(id_: str) -> st.SearchStrategy[NodePool]:
-    strategies = st.sampled_from((BINPACK, SPREAD))
     return st.builds(
         _node_pool,
         st.just(id_),
         st.integers(1, 16),
-        st.none() | st.builds(Placement, gpu=strategies, cpu=strategies),
+        st.none() | _placement,
         st.none() | st.just(TimeSlicing(clients=4)),
     )
 
@@ -276,51 +337,33 @@ def _node_pool(id_: str, n_gpus: int, placement: Placement | None, sharing: Time
 def _environment(
     draw: st.DrawFn, name: str, pools: tuple[NodePool, ...], ids: Sequence[str], engine: str | None
 ) -> Environment:
-    clusters = tuple(draw(_cluster(f"c-{n}", pools, engine)) for n in range(draw(st.integers(1, 2))))
-    overrides = draw(
-        st.lists(
-            st.builds(
-                QueueOverride,
-                queue=st.sampled_from(list(ids)),
-                guaranteed=st.none() | resources(),
-                limit=st.none() | resources(),
-                priority=st.none() | st.integers(0, 200),
-                preempt_min_runtime=st.none() | _durations,
-            ),
-            max_size=2,
-        )
+    clusters = tuple(draw(_cluster(f"c-{n}", pools, engine)) for n in range(draw(_one_or_two)))
+    return Environment(name=name, clusters=clusters, overrides=tuple(draw(_queue_overrides(tuple(ids)))))
+
+
+@cache
+def _queue_overrides(ids: tuple[str, ...]) -> st.SearchStrategy[list[QueueOverride]]:
+    made = st.builds(
+        QueueOverride,
+        queue=st.sampled_from(ids),
+        guaranteed=_maybe_resources,
+        limit=_maybe_resources,
+        priority=st.none() | st.integers(0, 200),
+        preempt_min_runtime=_maybe_duration,
     )
-    return Environment(name=name, clusters=clusters, overrides=tuple(overrides))
+    return st.lists(made, max_size=2)
 
 
 @st.composite
 def _cluster(draw: st.DrawFn, name: str, pools: tuple[NodePool, ...], only: str | None) -> Cluster:
-    engine = draw(st.sampled_from([Engine(name) for name in BACKENDS if only in (None, name)]))
-    strategies = st.sampled_from((BINPACK, SPREAD))
+    engine = draw(_engines(only))
     return Cluster(
         name=name,
         engine=engine,
         engine_version=minor_text(TRAITS[engine.value].versions.newest or TRAITS[engine.value].versions.oldest),
         pools=draw(_some(tuple(pool.id for pool in pools))),
-        share=draw(st.sampled_from(("1", "1/3", "50%"))),
-        placement=draw(st.builds(Placement, gpu=strategies, cpu=strategies)),
-        topologies=draw(
-            st.sampled_from(((), (Topology(name="racks", levels=("example.com/rack", "kubernetes.io/hostname")),)))
-        ),
-        kai=draw(
-            st.builds(
-                KaiSettings,
-                k_value=st.none() | st.sampled_from((0, 1, "0.5", "2.125")),
-                preempt_min_runtime=st.none() | _durations,
-                reclaim_min_runtime=st.none() | _durations,
-                queue_depth_per_action=st.sampled_from(({}, {"reclaim": 8, "allocate": 25})),
-                max_consolidation_preemptees=st.none() | st.integers(0, 40),
-                gpu_sharing=st.none() | st.booleans(),
-                emit_installed_priority_classes=st.booleans(),
-                full_hierarchy_fairness=st.booleans(),
-                scheduler_name=st.sampled_from(("kai-scheduler", "team-scheduler")),
-                live_scheduler=st.none()
-                | st.builds(LiveScheduler, reservation_image=st.none() | st.just("registry/resourcereservation:v1")),
-            )
-        ),
+        share=draw(_share),
+        placement=draw(_placement),
+        topologies=draw(_topologies),
+        kai=draw(_kai),
     )
