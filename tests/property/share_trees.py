@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
 
 from apportion_review.shares.division_records import ClaimInputs, DivisionInputs, Setting
+
+from .cached_strategies import integers, sampled_from
 
 DIVIDING = ("kai", "koordinator")
 RESERVING = ("ack", "volcano", "yunikorn")
@@ -16,6 +19,7 @@ _PARTS = st.integers(0, 320).map(lambda tenths: tenths / 10)
 _WHOLE = st.integers(0, 32)
 
 
+@cache
 def _kai_queue() -> st.SearchStrategy[dict[str, Setting]]:
     amounts = _WHOLE.map(float) | _PARTS
     return st.fixed_dictionaries(
@@ -31,6 +35,7 @@ def _kai_queue() -> st.SearchStrategy[dict[str, Setting]]:
     )
 
 
+@cache
 def _koordinator_queue() -> st.SearchStrategy[dict[str, Setting]]:
     return st.fixed_dictionaries(
         {
@@ -43,6 +48,7 @@ def _koordinator_queue() -> st.SearchStrategy[dict[str, Setting]]:
     )
 
 
+@cache
 def _kueue_queue() -> st.SearchStrategy[dict[str, Setting]]:
     return st.fixed_dictionaries(
         {
@@ -55,12 +61,15 @@ def _kueue_queue() -> st.SearchStrategy[dict[str, Setting]]:
     )
 
 
+@cache
 def _volcano_queue() -> st.SearchStrategy[dict[str, Setting]]:
     amounts = {"deserved": _WHOLE, "guarantee": st.integers(0, 8), "capability": st.none() | _WHOLE}
     return st.fixed_dictionaries({**amounts, "ownRequest": _WHOLE})
 
 
+@cache
 def _ack_queue() -> st.SearchStrategy[dict[str, Setting]]:
+    @cache
     def lending(least: int) -> st.SearchStrategy[dict[str, Setting]]:
         lent = st.integers(0, least)
         return st.fixed_dictionaries(
@@ -70,6 +79,7 @@ def _ack_queue() -> st.SearchStrategy[dict[str, Setting]]:
     return _WHOLE.flatmap(lending)
 
 
+@cache
 def _yunikorn_queue() -> st.SearchStrategy[dict[str, Setting]]:
     amounts = {"guaranteed": st.none() | _WHOLE, "max": st.none() | _WHOLE}
     return st.fixed_dictionaries({**amounts, "ownRequest": _WHOLE})
@@ -96,9 +106,9 @@ def division_inputs(draw: st.DrawFn, engine: str, most: int = 8) -> DivisionInpu
     queue = _QUEUES[engine]()
     names: list[str | None] = [None]
     claims: list[ClaimInputs] = []
-    for number in range(draw(st.integers(1, most))):
+    for number in range(draw(integers(1, most))):
         name = f"queue-{number}"
-        claims.append(ClaimInputs(name, f"id-{number}", draw(st.sampled_from(names)), draw(queue)))
+        claims.append(ClaimInputs(name, f"id-{number}", draw(sampled_from(names)), draw(queue)))
         names.append(name)
     total = draw(_PARTS) if engine == "kai" else draw(_WHOLE)
     if engine == "kueue":

@@ -28,7 +28,7 @@ def _document(inputs: DivisionInputs) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_generated_proofs_are_accepted(engine: str, data: st.DataObject) -> None:
     inputs = data.draw(division_inputs(engine, 12))
