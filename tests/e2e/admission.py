@@ -102,8 +102,22 @@ def _wait_until_it_runs(kubectl: Kubectl, work: Object) -> None:
 
 def clear(kubectl: Kubectl) -> None:
     """Delete every Job and its Pods, and wait until the Workloads have released their quota."""
-    kubectl.must("delete", "jobs", "--all", "--all-namespaces", "--cascade=foreground")
-    kubectl.must("wait", "--for=delete", "workloads", "--all", "--all-namespaces", "--timeout=100s")
+    kubectl.must("delete", "jobs", "--all", "--all-namespaces", "--cascade=foreground", "--wait=false")
+    deadline = time.monotonic() + _DECIDED_S
+    while left := kubectl.get("jobs,workloads.kueue.x-k8s.io", "--all-namespaces")["items"]:
+        assert time.monotonic() < deadline, f"not deleted: {[one['metadata']['name'] for one in left]}"
+        time.sleep(0.2)
+
+
+def wait_until_active(kubectl: Kubectl, kinds: str = "clusterqueues.kueue.x-k8s.io") -> None:
+    """Return when every object of some kinds is active."""
+    deadline = time.monotonic() + _DECIDED_S
+    while True:
+        inactive = [one for one in kubectl.get(kinds)["items"] if condition(one, "Active").get("status") != "True"]
+        if not inactive:
+            return
+        assert time.monotonic() < deadline, [(one["metadata"]["name"], condition(one, "Active")) for one in inactive]
+        time.sleep(0.2)
 
 
 def evicted(kubectl: Kubectl, *jobs: Object) -> list[Object]:

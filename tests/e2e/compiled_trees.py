@@ -15,6 +15,7 @@ import yaml
 
 from .command_line import REPOSITORY, apportion
 from .kubectl import FIELD_MANAGER, Kubectl, Object
+from .namespaces import delete_with_empty_namespaces, delete_with_namespaces
 
 POLICIES = Path(__file__).parent / "policies"
 _AS_OF = "2026-01-01"
@@ -83,20 +84,16 @@ def runs_kueue(folder: Path) -> bool:
 
 def delete(kubectl: Kubectl, *trees: Tree) -> None:
     """Delete every object of the trees in reverse order, and whatever their namespaces hold, and wait for the last."""
-    files = [file for tree in trees for file in tree.files]
-    kubectl.must(
-        "delete",
-        "--ignore-not-found",
-        "--wait",
-        "--timeout=100s",
-        *(a for file in reversed(files) for a in ("-f", file)),
-    )
+    delete_with_namespaces(kubectl, _reversed(trees))
 
 
 def delete_unused(kubectl: Kubectl, *trees: Tree) -> None:
     """Delete every object of the trees in reverse order, and wait for the last; their namespaces hold nothing else."""
-    objects = [one for tree in trees for one in tree.objects()]
-    kubectl.delete_with_empty_namespaces(tuple(reversed(objects)))
+    delete_with_empty_namespaces(kubectl, _reversed(trees))
+
+
+def _reversed(trees: Sequence[Tree]) -> list[Object]:
+    return [one for tree in trees for one in tree.objects()][::-1]
 
 
 @contextlib.contextmanager

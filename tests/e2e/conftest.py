@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from xdist.remote import Producer
 
 from .compiled_trees import Tree
 from .control_plane import ControlPlane, control_plane
+from .definitions import install_definitions, upstream_definitions
 from .distribution import GroupScheduling, sort_by_group
 from .kubectl import Kubectl
 from .kueue_manager import install, manager
@@ -23,13 +23,10 @@ from .live_scheduler import packaged_account, scheduled_cluster
 from .processes import NotReady
 
 _FOLDER = Path(__file__).parent
-_CRDS = _FOLDER.parent / "crds"
-_NEVER_INSTALLED = ("*.strict.yaml", "yunikorn/*")
 BINARIES = "APPORTION_E2E_BIN"
 KUEUE = "APPORTION_E2E_KUEUE"
 KWOK = "APPORTION_E2E_KWOK"
 KUBERAY = "APPORTION_E2E_KUBERAY"
-_ESTABLISHED_S = 180
 _ENGINE_NAMESPACES = ("kai-scheduler", "koordinator-system", "kube-queue", "volcano-system", "yunikorn")
 """Namespaces created by an engine's installation, in which a tree may write configuration."""
 _LOGS = pytest.StashKey[list[Path]]()
@@ -65,13 +62,6 @@ def pytest_runtest_makereport(
     return report
 
 
-def upstream_definitions() -> tuple[Path, ...]:
-    """Return the installable files of tests/crds."""
-    return tuple(
-        path for path in sorted(_CRDS.glob("*/*.yaml")) if not any(path.match(pattern) for pattern in _NEVER_INSTALLED)
-    )
-
-
 def binaries(variable: str) -> Path:
     """Return the folder of programs that run.sh built; raise NotReady if it did not run."""
     folder = os.environ.get(variable)
@@ -94,16 +84,6 @@ def bare_plane(request: pytest.FixtureRequest, folder: Path) -> Iterator[Control
         raise pytest.fail.Exception(str(problem), pytrace=False) from None
     finally:
         shutil.rmtree(folder / "etcd", ignore_errors=True)
-
-
-def install_definitions(kubectl: Kubectl, files: Sequence[Path]) -> None:
-    """Install definitions and wait until each is established."""
-    # The upstream CRDs are 6 MB in size, and the API server validates them: kubectl's validation is skipped.
-    kubectl.must("create", "--validate=false", *(argument for file in files for argument in ("-f", file)))
-    deadline = time.monotonic() + _ESTABLISHED_S
-    while (n_served := list(served_definitions(kubectl).values()).count(True)) < len(files):
-        assert time.monotonic() < deadline, f"{n_served} of {len(files)} definitions are served"
-        time.sleep(0.5)
 
 
 @pytest.fixture(scope="session")
@@ -156,16 +136,6 @@ def cluster_for(request: pytest.FixtureRequest) -> Callable[[Sequence[Tree]], Ku
         return kubectl
 
     return kubectl_for
-
-
-def served_definitions(kubectl: Kubectl) -> dict[str, bool]:
-    """Return whether each installed CRD is established with its requested names."""
-    served = {}
-    for item in kubectl.get("customresourcedefinitions")["items"]:
-        # The list is null until the first condition is set.
-        holds = {one["type"]: one["status"] == "True" for one in item["status"].get("conditions") or ()}
-        served[item["metadata"]["name"]] = all(holds.get(type_, False) for type_ in ("Established", "NamesAccepted"))
-    return served
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +15,8 @@ Object = Mapping[str, Any]
 
 FIELD_MANAGER = "apportion"
 _APPLY = ("apply", "--server-side", "--validate=strict", f"--field-manager={FIELD_MANAGER}")
-_NAMESPACE: Object = {"apiVersion": "v1", "kind": "Namespace"}
 _LIMIT_S = 120
+_DELETED_S = 100
 _SAID_LENGTH = 4_000
 """Maximum length of an error in a message: kubectl prints whole objects in some."""
 
@@ -34,6 +35,11 @@ class Answer:
 
     def json(self) -> Any:
         return json.loads(self.out)
+
+    def objects(self) -> list[Object]:
+        """Return the objects of a JSON output; kubectl prints several as a list."""
+        found = self.json()
+        return list(found["items"]) if found["kind"] == "List" else [found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +80,8 @@ class Kubectl:
         return answer
 
     def apply(self, files: Sequence[Path]) -> Answer:
-        """Apply files in order, server-side, with forced ownership and strict validation."""
-        return self(*_APPLY, *(argument for file in files for argument in ("-f", file)))
+        """Apply files in order, server-side, with forced ownership and strict validation; prints the stored objects."""
+        return self(*_APPLY, "-o", "json", *(argument for file in files for argument in ("-f", file)))
 
     def apply_objects(self, objects: Sequence[Object]) -> Answer:
         """Apply objects in order, with the same options."""
@@ -87,29 +93,27 @@ class Kubectl:
         return self(*_APPLY, *flags, "-o", "json", "-f", "-", stdin=text)
 
     def delete_objects(self, objects: Sequence[Object]) -> None:
-        """Delete objects in order, and wait until the last one is deleted."""
-        self._delete(objects, "--wait", "--timeout=100s")
+        """Delete objects in order, and wait until all are deleted."""
+        self.request_deletion(objects)
+        self.wait_until_deleted(objects)
 
-    def delete_with_empty_namespaces(self, objects: Sequence[Object]) -> None:
-        """Delete objects in order, and wait until the last one is deleted; their namespaces must hold nothing else.
-
-        A namespace that holds nothing is finalized here. The controller waits five seconds before that, and then
-        deletes and lists every kind of object in each namespace, which with all CRDs takes minutes of a run.
-        """
-        namespaces = [one for one in objects if one["kind"] == "Namespace"]
-        self.delete_objects([one for one in objects if one["kind"] != "Namespace"])
-        self._delete(namespaces, "--wait=false")
-        for one in namespaces:
-            finalized = {**_NAMESPACE, "metadata": {"name": one["metadata"]["name"]}, "spec": {"finalizers": []}}
-            path = f"/api/v1/namespaces/{one['metadata']['name']}/finalize"
-            answer = self("replace", "--raw", path, "-f", "-", stdin=json.dumps(finalized))
-            assert answer.accepted or "not found" in answer.said, answer.said
-        self.delete_objects(namespaces)
-
-    def _delete(self, objects: Sequence[Object], *flags: str) -> None:
+    def request_deletion(self, objects: Sequence[Object]) -> None:
+        """Delete objects in order, without waiting for finalizers."""
         if objects:
-            doomed = {"kind": "List", "apiVersion": "v1", "items": list(objects)}
-            self.must("delete", "--ignore-not-found", *flags, "-f", "-", stdin=json.dumps(doomed))
+            self.must("delete", "--ignore-not-found", "--wait=false", "-f", "-", stdin=_list(objects))
+
+    def wait_until_deleted(self, objects: Sequence[Object]) -> None:
+        """Return when none of the objects exists.
+
+        `kubectl delete --wait` and `kubectl wait` send five requests a second at most, at least one for each object.
+        """
+        deadline = time.monotonic() + _DELETED_S
+        while objects:
+            left = self.must("get", "--ignore-not-found", "-o", "name", "-f", "-", stdin=_list(objects)).out.split()
+            if not left:
+                return
+            assert time.monotonic() < deadline, f"not deleted: {left}"
+            time.sleep(0.2)
 
     def create(self, *objects: Object, dry_run: bool = False) -> Answer:
         """Create objects with strict validation; a dry run includes admission, and stores nothing."""
@@ -119,10 +123,9 @@ class Kubectl:
     def get(self, *arguments: str) -> Any:
         return self.must("get", *arguments, "-o", "json").json()
 
-    def read(self, files: Sequence[Path]) -> list[Object]:
-        """Return the stored form of every object in the files, in order."""
-        found = self.must("get", "-o", "json", *(argument for file in files for argument in ("-f", file))).json()
-        return list(found["items"]) if found["kind"] == "List" else [found]
+
+def _list(objects: Sequence[Object]) -> str:
+    return json.dumps({"kind": "List", "apiVersion": "v1", "items": list(objects)})
 
 
 def _documents(objects: Sequence[Object]) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from .control_plane import ControlPlane, kubeconfig
+from .definitions import wait_until_served
 from .kubectl import Kubectl, Object
 from .processes import Running, free_ports, running, wait_until
 
@@ -62,7 +63,7 @@ def install(plane: ControlPlane, binaries: Path) -> Installed:
         if one["kind"] not in _IN_CLUSTER_ONLY
     ]
     _create(plane.kubectl, [one for one in objects if one["kind"] not in _WEBHOOKS])
-    plane.kubectl.must("wait", "--for=condition=Established", "crd", "--all", "--timeout=100s")
+    wait_until_served(plane.kubectl)
     token = plane.kubectl.must("create", "token", _ACCOUNT, f"--namespace={NAMESPACE}", "--duration=24h").out.strip()
     access = kubeconfig(plane, f"{NAMESPACE}-{_ACCOUNT}", token)
     return Installed(plane, binaries, folder, access, port, [one for one in objects if one["kind"] in _WEBHOOKS])

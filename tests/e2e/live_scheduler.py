@@ -17,6 +17,7 @@ from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler
 
 from .control_plane import ControlPlane, kubeconfig
 from .kubectl import Answer, Kubectl, Object
+from .namespaces import delete_with_namespaces, namespace
 
 NAMESPACE = "scheduled"
 PACKAGED = SchedulerDeployment("apportion:test")
@@ -82,19 +83,14 @@ def add_node(kubectl: Kubectl, name: str, labels: dict[str, str] | None = None) 
 @contextlib.contextmanager
 def scheduled_cluster(kubectl: Kubectl) -> Iterator[Kubectl]:
     """Create the namespace, the queues and the node, and delete them at the end of the block."""
-    kubectl.must("create", "namespace", NAMESPACE)
-    made: list[Object] = []
+    made: list[Object] = [namespace(NAMESPACE), *QUEUES]
     try:
-        for one in QUEUES:
-            answer = kubectl.create(one)
-            assert answer.accepted, answer.said
-            made.append(one)
+        answer = kubectl.create(*made)
+        assert answer.accepted, answer.said
         made.append(add_node(kubectl, "sched-1"))
         yield kubectl
     finally:
-        kubectl.must("delete", "pods", "--all", f"--namespace={NAMESPACE}", "--force", "--grace-period=0")
-        kubectl.delete_objects(made)
-        kubectl.must("delete", "namespace", NAMESPACE)
+        delete_with_namespaces(kubectl, made)
 
 
 @contextlib.contextmanager
@@ -102,15 +98,14 @@ def packaged_account(plane: ControlPlane, kubectl: Kubectl, packaged: SchedulerD
     """Apply the packaged objects, and yield the kubeconfig of their service account."""
     objects = scheduler_objects(packaged)
     try:
-        for one in objects:
-            answer = kubectl.apply_objects([one])
-            assert answer.accepted, answer.said
-            assert answer.said == ""
+        answer = kubectl.apply_objects(objects)
+        assert answer.accepted, answer.said
+        assert answer.said == ""
         name = "apportion-scheduler"
         token = kubectl.must("create", "token", name, f"--namespace={packaged.namespace}").out.strip()
         yield kubeconfig(plane, name, token)
     finally:
-        kubectl.delete_objects(tuple(reversed(objects)))
+        delete_with_namespaces(kubectl, tuple(reversed(objects)))
 
 
 @contextlib.contextmanager

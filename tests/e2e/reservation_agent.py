@@ -11,6 +11,7 @@ from apportion_runtime.kube.connection import Connection, connect
 from apportion_runtime.kube.errors import Refused
 
 from .kubectl import Kubectl, Object
+from .namespaces import delete_with_namespaces, namespace
 
 NAMESPACE = "kai-resource-reservation"
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
@@ -63,7 +64,7 @@ class ReservationAgent:
 @contextmanager
 def reservation_agent(kubectl: Kubectl) -> Iterator[ReservationAgent]:
     """Create the namespace and the service account of reservation pods, and run the stand-in during the block."""
-    kubectl.must("create", "namespace", NAMESPACE)
+    assert kubectl.create(namespace(NAMESPACE)).accepted
     kubectl.must("create", "serviceaccount", NAMESPACE, f"--namespace={NAMESPACE}")
     agent, ended = ReservationAgent(connect(str(kubectl.kubeconfig))), threading.Event()
 
@@ -79,5 +80,4 @@ def reservation_agent(kubectl: Kubectl) -> Iterator[ReservationAgent]:
     finally:
         ended.set()
         thread.join()
-        kubectl.must("delete", "pods", "--all", f"--namespace={NAMESPACE}", "--force", "--grace-period=0")
-        kubectl.must("delete", "namespace", NAMESPACE)
+        delete_with_namespaces(kubectl, [namespace(NAMESPACE)])

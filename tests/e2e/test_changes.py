@@ -18,8 +18,10 @@ from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engines.volcano.updates import MODEL
 from apportion_compiler.rollout.waves import waves
 
+from .admission import wait_until_active
 from .compiled_trees import POLICIES, Identity, Tree, compile_policy, delete_unused, identity, managed, prune_list
 from .kubectl import Kubectl, Object
+from .namespaces import delete_with_empty_namespaces
 
 pytestmark = pytest.mark.e2e
 
@@ -71,7 +73,7 @@ def test_every_update_is_accepted(
             before = after
             assert managed(cluster, after) == {identity(one) for tree in after for one in tree.objects()}, state
             if engine == "kueue":
-                cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=100s")
+                wait_until_active(cluster)
     finally:
         delete_unused(cluster, *before)
 
@@ -122,7 +124,7 @@ def refusals(engine: str, one: Object, stored: Sequence[Object]) -> list[str]:
 
 def _write(cluster: Kubectl, writes: Writes, state: str) -> None:
     if writes.action == "delete":
-        cluster.delete_with_empty_namespaces(writes.objects)
+        delete_with_empty_namespaces(cluster, writes.objects)
     elif writes.objects:
         answer = cluster.apply_objects(writes.objects)
         assert answer.accepted, f"{state}: {answer.said}"

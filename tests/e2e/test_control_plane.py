@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from .conftest import served_definitions, upstream_definitions
+from .definitions import served_definitions, upstream_definitions
 from .kubectl import Kubectl
 
 pytestmark = pytest.mark.e2e

@@ -9,7 +9,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from .admission import admit, clear, condition, is_held_back, is_preempted, may_run, submit, wait_for, workload_of
+from .admission import (
+    admit,
+    clear,
+    condition,
+    is_held_back,
+    is_preempted,
+    may_run,
+    submit,
+    wait_for,
+    wait_until_active,
+    workload_of,
+)
 from .bind_output import bound_job
 from .compiled_trees import POLICIES, Tree, compile_policy, installed
 from .kubectl import Kubectl
@@ -27,7 +38,7 @@ def cluster(
     trees = compile_policy(POLICY, tmp_path_factory.mktemp("rendered"), "on-kueue")["on-kueue", "one"]
     cluster = cluster_for(trees)
     with installed(cluster, trees, refused=(pod("vision", scheduler=None, node="node-1"),)):
-        cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=100s")
+        wait_until_active(cluster)
         yield cluster
         clear(cluster)
 

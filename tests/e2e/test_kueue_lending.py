@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 
-from .admission import admit, clear, condition, evicted, is_held_back, submit, wait_for
+from .admission import admit, clear, condition, evicted, is_held_back, submit, wait_for, wait_until_active
 from .bind_output import bound_job
 from .compiled_trees import POLICIES, Tree, compile_policy, installed
 from .kubectl import Kubectl, Object
@@ -41,7 +41,7 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Trees]:
 def cluster(cluster_for: ClusterFor, states: Mapping[str, Trees]) -> Iterator[Kubectl]:
     cluster = cluster_for(states["first"])
     with installed(cluster, states["first"], refused=(pod("lender", scheduler=None, node="node-1"),)):
-        cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=100s")
+        wait_until_active(cluster)
         yield cluster
         clear(cluster)
 

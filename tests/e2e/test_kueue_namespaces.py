@@ -13,7 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from .admission import answer_request, clear, condition, is_admitted, provisioning_requests, workloads_of
+from .admission import (
+    answer_request,
+    clear,
+    condition,
+    is_admitted,
+    provisioning_requests,
+    wait_until_active,
+    workloads_of,
+)
 from .bind_output import bound_job
 from .compiled_trees import Tree, compile_policy, delete_unused, policies, runs_kueue
 from .kubectl import Kubectl, Object
@@ -48,7 +56,7 @@ def test_every_namespace_is_admitted(
             for tree in trees:
                 answer = kubectl.apply(tree.files)
                 assert answer.accepted, answer.said
-            kubectl.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=100s")
+            wait_until_active(kubectl)
             answer = kubectl.create(*jobs)
             assert answer.accepted, answer.said
             _wait_until_admitted(kubectl, jobs, f"{environment}/{name}")

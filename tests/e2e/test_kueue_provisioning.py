@@ -21,6 +21,7 @@ from .admission import (
     provisioning_requests,
     submit,
     wait_for,
+    wait_until_active,
 )
 from .bind_output import bound_job
 from .compiled_trees import REPOSITORY, Tree, compile_policy, installed
@@ -49,7 +50,7 @@ def cluster(
     trees = compile_policy(POLICY, tmp_path_factory.mktemp("rendered"))["demo", "dws"]
     cluster = cluster_for(trees)
     with installed(cluster, trees, refused=(pod(_NAMESPACE, scheduler=None, node="node-1"),)):
-        cluster.must("wait", "--for=condition=Active", "clusterqueues,admissionchecks", "--all", "--timeout=100s")
+        wait_until_active(cluster, "clusterqueues,admissionchecks")
         yield cluster
         clear(cluster)
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from .admission import admit, clear, condition, is_held_back, may_run, submit, wait_for, workload_of
+from .admission import admit, clear, condition, is_held_back, may_run, submit, wait_for, wait_until_active, workload_of
 from .bind_output import bound_job
 from .compiled_trees import POLICIES, Tree, compile_policy, installed
 from .kubectl import Kubectl, Object
@@ -42,7 +42,7 @@ def cluster(
         for node in nodes:
             _make(cluster, node)
         with installed(cluster, trees, refused=(pod("vision", scheduler=None, node="gpu-0"),)):
-            cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=100s")
+            wait_until_active(cluster)
             yield cluster
             clear(cluster)
     finally:

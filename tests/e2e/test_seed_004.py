@@ -22,6 +22,7 @@ from .kube_scheduler import kube_scheduler
 from .kubectl import Kubectl
 from .kwok_nodes import complete, kwok
 from .live_scheduler import until
+from .namespaces import delete_with_empty_namespaces, namespace
 from .scenarios import LiveScenario, Placed, by_gpus, live_scenario, running_pods
 from .seed_cluster import empty, seed_cluster
 from .workloads import pod
@@ -58,7 +59,7 @@ def cluster(plane: ControlPlane, live: LiveScenario, tmp_path: Path) -> Iterator
                 yield kubectl
         finally:
             empty(kubectl, LAB)
-            kubectl.delete_with_empty_namespaces([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LAB}}])
+            delete_with_empty_namespaces(kubectl, [namespace(LAB)])
 
 
 def test_seed_004_runs_as_simulated(cluster: Kubectl, live: LiveScenario) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 
-from ..conftest import bare_plane, install_definitions, upstream_definitions
+from ..conftest import bare_plane
+from ..definitions import install_definitions, upstream_definitions
 from .api_client import ApiClient
 from .fault_bed import ACCOUNT, SYSTEM, FaultBed, check_process
 from .fault_proxy import fault_proxy, none
