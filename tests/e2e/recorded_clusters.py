@@ -111,8 +111,9 @@ class RecordedShards:
         for group in self._items(POD_GROUP):
             annotations = group["metadata"].get("annotations") or {}
             earlier = {key: _moved(value, -earlier_s) for key, value in annotations.items() if key in _TIMES}
-            path = f"{_path(group)}/{group['metadata']['name']}"
-            self._connection.request("PATCH", path, {"metadata": {"annotations": earlier}}, content_type=_MERGE)
+            if earlier:
+                path = f"{_path(group)}/{group['metadata']['name']}"
+                self._connection.request("PATCH", path, {"metadata": {"annotations": earlier}}, content_type=_MERGE)
 
     def wait_for_watches(self, cache: ObjectCache) -> None:
         """Return when the cache holds what the API server does."""

@@ -53,10 +53,11 @@ built kuberay
 export APPORTION_E2E_KUBERAY=$bin
 
 say "starting the control planes and running the tests"
+# The last -m counts: ARGS="-m 'e2e and slow'" runs the others.
 # ARGS is read as a shell reads it, quotes included, as in the other targets of the Makefile.
 eval "set -- ${ARGS:-}"
 # Two workers, because the tests wait for controllers as long as they compute; tests/e2e/distribution.py groups them.
-.venv/bin/pytest -m e2e tests/e2e -n 2 --durations=5 "$@"
+.venv/bin/pytest -m "e2e and not slow" tests/e2e -n 2 --durations=5 "$@"
 # A selection of tests ends here; the second attempt of `.ci/run` does not.
 case ${1:-} in
   "" | --last-failed) ;;

@@ -1,8 +1,8 @@
 """Random clusters on a real API server: the live scheduler runs the same pods on the same nodes as KAI Scheduler did.
 
-Of the 200 clusters of tests/conformance/kai-rest, those in which pods are evicted run here, except four: three depend on
-random uids, and one is the difference that kai_rest.EXPLAINED lists. All of them run without a control plane in
-tests/conformance/test_kai_rest.py.
+They are the 200 clusters of tests/conformance/kai-rest, except four in which pods are evicted: three depend on random uids,
+and one is the difference that kai_rest.EXPLAINED lists. Those without evictions are slow tests. All of them run without a
+control plane in tests/conformance/test_kai_rest.py.
 """
 
 from __future__ import annotations
@@ -35,7 +35,19 @@ them at random.
 """
 _N_EVICTING = 12
 """The number of cycles that were recorded of the clusters in which pods are evicted, and only of those."""
+_EVICTIONS = "evictions"
+_OTHERS = ("others-1", "others-2", "others-3", "others-4")
+GROUPS = (_EVICTIONS, *(pytest.param(name, marks=pytest.mark.slow) for name in _OTHERS))
 _LISTED_S = 120
+
+
+def clusters_of(group: str) -> list[RecordedCluster]:
+    """Return the clusters of a group, which run at the same time, each as a shard."""
+    compared = [one for one in recorded_clusters() if one.seed not in UID_DEPENDENT and one.seed not in EXPLAINED]
+    if group == _EVICTIONS:
+        return [one for one in compared if len(one.running) == _N_EVICTING]
+    others = [one for one in compared if len(one.running) != _N_EVICTING]
+    return others[_OTHERS.index(group) :: len(_OTHERS)]
 
 
 def _cycles_until_rest(one: RecordedCluster) -> int:
@@ -44,26 +56,34 @@ def _cycles_until_rest(one: RecordedCluster) -> int:
     return min(max(changes, default=0) + 3, len(one.running))
 
 
+@pytest.fixture(params=GROUPS)
+def clusters(request: pytest.FixtureRequest) -> Sequence[RecordedCluster]:
+    return clusters_of(request.param)
+
+
 @pytest.fixture
-def shards(kubectl: Kubectl) -> Iterator[tuple[RecordedShards, Sequence[RecordedCluster]]]:
-    evicting = [one for one in recorded_clusters() if len(one.running) == _N_EVICTING]
-    clusters = [one for one in evicting if one.seed not in UID_DEPENDENT and one.seed not in EXPLAINED]
-    assert len(clusters) == 38
+def on(kubectl: Kubectl, clusters: Sequence[RecordedCluster]) -> Iterator[RecordedShards]:
     kubectl.must("create", "namespace", NAMESPACE)
     try:
         kubectl.must("wait", "--for=create", "serviceaccount/default", f"--namespace={NAMESPACE}", "--timeout=100s")
-        yield RecordedShards(connect(str(kubectl.kubeconfig)), clusters), clusters
+        yield RecordedShards(connect(str(kubectl.kubeconfig)), clusters)
     finally:
         for path in COLLECTIONS:
             kubectl.must("delete", "--raw", path)
         kubectl.must("delete", "priorityclasses", *clusters[0].cluster["classes"])
-        kubectl.must("delete", "namespace", NAMESPACE, "--wait=false")
+        kubectl.must("delete", "namespace", NAMESPACE)
+
+
+def test_groups_hold_every_other_cluster_once() -> None:
+    groups = [[one.seed for one in clusters_of(name)] for name in (_EVICTIONS, *_OTHERS)]
+    assert [len(seeds) for seeds in groups] == [38, 40, 40, 39, 39]
+    seeds = {one.seed for one in recorded_clusters()}
+    assert {seed for group in groups for seed in group} == seeds - UID_DEPENDENT - EXPLAINED.keys()
 
 
 def test_the_same_pods_run_as_under_kai(
-    kubectl: Kubectl, shards: tuple[RecordedShards, Sequence[RecordedCluster]]
+    kubectl: Kubectl, clusters: Sequence[RecordedCluster], on: RecordedShards
 ) -> None:
-    on, clusters = shards
     (interval_s,) = {one.interval_s for one in clusters}
     on.create()
     on.pass_time(0)
