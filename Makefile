@@ -12,6 +12,8 @@ APPORTION := $(BIN)/apportion
 STACK ?= dev
 WORKERS ?= auto
 export PYTHON
+# Without bytecode, every process that a test starts compiles the modules that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help
 help: ## list the targets
