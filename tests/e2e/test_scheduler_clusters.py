@@ -8,7 +8,6 @@ control plane in tests/conformance/test_kai_rest.py.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 import pytest
 from tests.conformance.kai_rest import EXPLAINED, RecordedCluster, recorded_clusters
@@ -22,7 +21,8 @@ from apportion_runtime.kube.scheduler import Scheduling, run_cycle
 from apportion_runtime.kube.status_updates import StatusUpdates
 from apportion_runtime.kube.write_pool import WritePool
 
-from .kubectl import Kubectl
+from .kubectl import Kubectl, Object
+from .namespaces import delete_with_namespaces, namespace
 from .recorded_clusters import COLLECTIONS, NAMESPACE, RecordedShards, recorded_placements, shard_of
 
 pytestmark = pytest.mark.e2e
@@ -50,12 +50,6 @@ def clusters_of(group: str) -> list[RecordedCluster]:
     return others[_OTHERS.index(group) :: len(_OTHERS)]
 
 
-def _cycles_until_rest(one: RecordedCluster) -> int:
-    """Return the number of cycles up to the last that changes what runs, and two more."""
-    changes = [cycle for cycle, (before, after) in enumerate(pairwise(one.running), 1) if before != after]
-    return min(max(changes, default=0) + 3, len(one.running))
-
-
 @pytest.fixture(params=GROUPS)
 def clusters(request: pytest.FixtureRequest) -> Sequence[RecordedCluster]:
     return clusters_of(request.param)
@@ -63,15 +57,16 @@ def clusters(request: pytest.FixtureRequest) -> Sequence[RecordedCluster]:
 
 @pytest.fixture
 def on(kubectl: Kubectl, clusters: Sequence[RecordedCluster]) -> Iterator[RecordedShards]:
-    kubectl.must("create", "namespace", NAMESPACE)
+    made: list[Object] = [namespace(NAMESPACE)]
     try:
+        assert kubectl.create(*made).accepted
         kubectl.must("wait", "--for=create", "serviceaccount/default", f"--namespace={NAMESPACE}", "--timeout=100s")
         yield RecordedShards(connect(str(kubectl.kubeconfig)), clusters)
     finally:
         for path in COLLECTIONS:
             kubectl.must("delete", "--raw", path)
-        kubectl.must("delete", "priorityclasses", *clusters[0].cluster["classes"])
-        kubectl.must("delete", "namespace", NAMESPACE)
+        kubectl.must("delete", "priorityclasses", "--ignore-not-found", *clusters[0].cluster["classes"])
+        delete_with_namespaces(kubectl, made)
 
 
 def test_groups_hold_every_other_cluster_once() -> None:
@@ -84,7 +79,7 @@ def test_groups_hold_every_other_cluster_once() -> None:
 def test_the_same_pods_run_as_under_kai(
     kubectl: Kubectl, clusters: Sequence[RecordedCluster], on: RecordedShards
 ) -> None:
-    (interval_s,) = {one.interval_s for one in clusters}
+    ((interval_s, n_cycles),) = {(one.interval_s, len(one.running)) for one in clusters}
     on.create()
     on.pass_time(0)
     failures: list[str] = []
@@ -94,7 +89,7 @@ def test_the_same_pods_run_as_under_kai(
     live = LiveCluster(cache, ApiWriter(connection, SingleScheduler()))
     kept = {shard_of(one): (ClusterRecords(), StatusUpdates()) for one in clusters}
     try:
-        for cycle in range(max(map(_cycles_until_rest, clusters))):
+        for cycle in range(n_cycles):
             leaving = on.terminating()
             pool = WritePool(8, failures.append)
             try:
