@@ -29,10 +29,15 @@ def graph_of(policy: Policy) -> PolicyGraph:
     return build_graph(declare(policy), AS_OF)
 
 
+_AMOUNTS = st.none() | resources()
+_FOUR_QUEUES = drawn(max_queues=4)
+_ONE_QUEUE = drawn(max_queues=1)
+
+
 @st.composite
 def edits(draw: st.DrawFn) -> tuple[Policy, Policy]:
     """Draw a policy, and a copy with one or two fields, queues or clusters changed."""
-    base = draw(drawn(max_queues=4))
+    base = draw(_FOUR_QUEUES)
     head = base
     for _ in range(draw(st.integers(1, 2))):
         head = draw(_edited(head))
@@ -42,11 +47,11 @@ def edits(draw: st.DrawFn) -> tuple[Policy, Policy]:
 @st.composite
 def _edited(draw: st.DrawFn, whole: Drawn) -> Drawn:
     queues, index = list(whole.queues), draw(st.integers(0, len(whole.queues) - 1))
-    other = draw(drawn(max_queues=1))
+    other = draw(_ONE_QUEUE)
     what = draw(st.sampled_from(("amount", "field", "cluster", "pool", "rename")))
     if what == "amount":
         field = draw(st.sampled_from(("guaranteed", "limit", "lending_limit")))
-        queues[index] = {**queues[index], field: draw(st.none() | resources())}
+        queues[index] = {**queues[index], field: draw(_AMOUNTS)}
     elif what == "field":
         kept = ("id", "namespaces", "pools", "priority_classes")
         field = draw(st.sampled_from([name for name in queues[index] if name not in kept]))

@@ -6,22 +6,25 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from .cached_strategies import booleans, integers, sampled_from
+
 Tree = list[dict[str, Any]]
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
 RESOURCES = ("cpu", "memory", "nvidia.com/gpu", "example.com/fpga")
 _MAX_DEPTH = 5
+_SOME_NAMES = st.lists(st.sampled_from(NAMES), unique=True, max_size=len(NAMES))
 
 
 @st.composite
 def trees(draw: st.DrawFn) -> Tree:
     """Draw a tree of at most five levels whose sums fit and whose limits decrease downwards; parents first."""
-    names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=len(NAMES)))
+    names = draw(_SOME_NAMES)
     parents: dict[str, str] = {}
     depth = {"root": 0}
     for name in names:
         above = [other for other in ("root", *parents) if depth[other] < _MAX_DEPTH]
-        parents[name] = draw(st.sampled_from(above))
+        parents[name] = draw(sampled_from(above))
         depth[name] = depth[parents[name]] + 1
     made: dict[str, dict[str, Any]] = {}
     widest: dict[str, dict[str, int]] = {}
@@ -42,13 +45,13 @@ def _queue(draw: st.DrawFn, name: str, parent: str, below: Tree, limits: dict[st
         specs = [child["spec"] for child in below]
         needed = [int(spec["deserved"][resource]) for spec in specs if resource in spec["deserved"]]
         kept = [int(spec["guarantee"]["resource"].get(resource, -1)) for spec in specs]
-        if needed or draw(st.booleans()):
-            deserved[resource] = sum(needed) + draw(st.integers(0, 3))
+        if bool(needed) or draw(booleans):
+            deserved[resource] = sum(needed) + draw(integers(0, 3))
         own = max(0, sum(amount for amount in kept if amount >= 0))
-        if resource in deserved and (max(kept, default=-1) >= 0 or draw(st.booleans())):
-            guarantee[resource] = draw(st.integers(own, deserved[resource]))
-        if draw(st.booleans()):
-            capability[resource] = max(deserved.get(resource, 0), limits[resource]) + draw(st.integers(0, 3))
+        if resource in deserved and (max(kept, default=-1) >= 0 or draw(booleans)):
+            guarantee[resource] = draw(integers(own, deserved[resource]))
+        if draw(booleans):
+            capability[resource] = max(deserved.get(resource, 0), limits[resource]) + draw(integers(0, 3))
     spec: dict[str, Any] = {"parent": parent, "deserved": _texts(deserved), "capability": _texts(capability)}
     spec["guarantee"] = {"resource": _texts(guarantee)}
     return {
