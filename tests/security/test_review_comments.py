@@ -121,7 +121,7 @@ def test_token_is_sent_only_to_the_api(forge: Forge, tmp_path: Path) -> None:
 HOSTILE = {
     "too-large": (artifact(REVIEW + "x" * 65_536), "the artifact's comment.md is 65,536 bytes or larger"),
     "as-large-as-the-limit": (artifact(REVIEW.ljust(65_534)), "the artifact's comment.md is 65,536 bytes or larger"),
-    "bomb": (artifact(REVIEW + "x" * 10**8), "the artifact's comment.md is 65,536 bytes or larger"),
+    "bomb": (artifact(REVIEW + "x" * 10**7), "the artifact's comment.md is 65,536 bytes or larger"),
     "no-marker": (artifact("### 🟢 Fine\n"), "the artifact's comment does not start with the review marker"),
     "marker-later": (artifact(f"\n{REVIEW}"), "the artifact's comment does not start with the review marker"),
     "marker-prefix": (artifact(f"{MARKER} x\n"), "the artifact's comment does not start with the review marker"),
