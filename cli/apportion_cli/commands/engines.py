@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 VERDICTS = ("exact", "approximated", "refused")
 COMMANDS = ("validate", "compile", "bind", "import", "simulate", "fit", "review", "drift")
-"""The commands that support every engine."""
+"""The commands that use an engine. Some require a part of it that is optional: its binding, reader or model."""
 
 _WIDTH = 80
 _LABEL = 12
@@ -72,9 +72,11 @@ def _listed_text(names: Sequence[str], console: Console) -> str:
     for name in names:
         rows.append(_ROW.format(name, TRAITS[name].title, minors_text(TRAITS[name].versions), *_counts(name).values()))
     replaced = " and ".join(name for name in names if TRAITS[name].live_scheduler)
+    is_complete = all(set(COMMANDS) <= set(_commands(name)) for name in names)
+    others = "other commands support every engine" if is_complete else "for other commands, see the same"
     notes = (
         "The last three columns count features of a policy: see apportion engines ENGINE.",
-        f"`apportion scheduler` supports {replaced}; other commands support every engine.",
+        f"`apportion scheduler` supports {replaced}; {others}.",
     )
     return "\n".join((*rows, "", *notes, ""))
 
@@ -191,9 +193,19 @@ def _counts(name: str) -> dict[str, int]:
 
 
 def _commands(name: str) -> list[str]:
+    from apportion_compiler.bindings import ENGINES as BINDINGS
     from apportion_compiler.engines.registry import TRAITS
+    from apportion_compiler.readers import READERS
+    from apportion_runtime.engines.detection import MODELS
 
-    return [*COMMANDS, *(("scheduler",) if TRAITS[name].live_scheduler else ())]
+    has_model = any(model.name == name for model in MODELS)
+    missing = {
+        *(() if name in BINDINGS else ("bind",)),
+        *(() if name in READERS else ("import",)),
+        *(() if has_model else ("simulate", "fit")),
+    }
+    found = [command for command in COMMANDS if command not in missing]
+    return [*found, *(("scheduler",) if TRAITS[name].live_scheduler else ())]
 
 
 def _settings(name: str) -> dict[str, str]:

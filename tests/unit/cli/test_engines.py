@@ -10,10 +10,9 @@ import pytest
 
 from apportion_cli.commands.engines import COMMANDS
 from apportion_compiler.backends import BACKENDS
-from apportion_compiler.bindings.bind import ENGINES as BINDINGS
+from apportion_compiler.bindings import ENGINES as BINDINGS
 from apportion_compiler.engines.registry import ENGINES, TRAITS
 from apportion_compiler.readers import READERS
-from apportion_review.fates.engine_fates import has_fates
 from apportion_runtime.engines.detection import MODELS
 
 from .conftest import Run
@@ -72,7 +71,7 @@ def test_one_engine_is_shown_with_its_objects_and_features(run: Run) -> None:
     [
         ("kueu", "unknown engine kueu; did you mean kueue?"),
         ("KAI", "unknown engine KAI; did you mean kai?"),
-        ("slurm", "unknown engine slurm; choose one of ack, kai, koordinator, kueue, native, volcano or yunikorn"),
+        ("slurm", f"unknown engine slurm; choose one of {', '.join(tuple(ENGINES)[:-1])} or {tuple(ENGINES)[-1]}"),
     ],
 )
 def test_unknown_engine_is_one_sentence(run: Run, name: str, message: str) -> None:
@@ -81,11 +80,35 @@ def test_unknown_engine_is_one_sentence(run: Run, name: str, message: str) -> No
     assert result.err.endswith(f"{message}\n")
 
 
-def test_commands_of_every_engine_support_it() -> None:
-    models = {model.name for model in MODELS}
-    for name in ENGINES:
-        supported = {name in BACKENDS, name in BINDINGS, name in READERS, name in models, has_fates(name)}
-        assert supported == {True}, name
+_PARTS = {
+    "bind": BINDINGS,
+    "import": READERS,
+    "simulate": {model.name for model in MODELS},
+    "fit": {model.name for model in MODELS},
+}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_commands_are_those_whose_part_exists(run: Run, name: str) -> None:
+    listed = json.loads(run("engines", name, "-o", "json").out)["commands"]
+    assert [command in listed for command in _PARTS] == [name in part for part in _PARTS.values()]
+
+
+@pytest.mark.parametrize(
+    ("part", "missing"),
+    [
+        ("apportion_compiler.bindings.ENGINES", {"bind"}),
+        ("apportion_compiler.readers.READERS", {"import"}),
+        ("apportion_runtime.engines.detection.MODELS", {"simulate", "fit"}),
+    ],
+)
+def test_commands_of_an_engine_without_an_optional_part(
+    run: Run, monkeypatch: pytest.MonkeyPatch, part: str, missing: set[str]
+) -> None:
+    monkeypatch.setattr(part, ())
+    listed = json.loads(run("engines", "kueue", "-o", "json").out)["commands"]
+    assert listed == [command for command in COMMANDS if command not in missing]
+    assert "other commands support every engine" not in run("engines").out
 
 
 @pytest.mark.parametrize("name", ENGINES)
