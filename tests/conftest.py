@@ -95,6 +95,9 @@ def evaluations_from_the_template(
 ) -> None:
     if request.node.get_closest_marker("security") is None:
         monkeypatch.setattr(os, "posix_spawn", evaluation_template.posix_spawn)
+    else:
+        # Some of these tests assert that this process has no children.
+        evaluation_template.close()
 
 
 @pytest.fixture(autouse=True)

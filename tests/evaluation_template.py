@@ -52,10 +52,11 @@ class EvaluationTemplate:
         return self._posix_spawn(path, arguments, environment, **how)
 
     def close(self) -> None:
-        """End the template."""
+        """End the template; the next evaluation starts another."""
         if self._process is not None and self._connection is not None:
             self._connection.close()
             self._process.wait()
+            self._process = self._connection = None
 
     def _connect(self, environment: Mapping[str, str]) -> socket.socket | None:
         if self._connection is None and sys.platform == "linux" and os.uname().machine in _CLONE:
