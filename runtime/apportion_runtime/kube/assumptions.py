@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 
 from apportion_runtime.kube.cluster import Key, Manifest
 
+_SCHEDULED = {"type": "PodScheduled", "status": "True"}
+
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
@@ -62,3 +64,11 @@ class Assumptions:
     def overdue(self, now_s: float) -> Mapping[Key, Assumption]:
         """Return the assumptions that must be verified."""
         return {key: one for key, one in self._made.items() if one.until_s <= now_s}
+
+
+def bound_pod(pod: Manifest, node: str) -> Manifest:
+    """Return a pod as the API server stores it when it is bound: with the node, and the condition that it is scheduled."""
+    status = pod.get("status") or {}
+    others = [one for one in status.get("conditions") or () if one.get("type") != _SCHEDULED["type"]]
+    spec = {**pod["spec"], "nodeName": node}
+    return {**pod, "spec": spec, "status": {**status, "conditions": [*others, _SCHEDULED]}}

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from apportion_runtime.kube.assumptions import Assumption, Assumptions
+from apportion_runtime.kube.assumptions import Assumption, Assumptions, bound_pod
 from apportion_runtime.kube.cached_fields import cached_fields
 from apportion_runtime.kube.change_filter import is_relevant
 from apportion_runtime.kube.cluster import Change, Key, Manifest, key_of
@@ -201,7 +201,7 @@ class ObjectCache:
         """Assume a pod to be bound until the watch confirms it; if uncertain, `verify` checks it immediately."""
 
         def change(held: Manifest) -> Manifest:
-            return {**held, "spec": {**held["spec"], "nodeName": node}}
+            return bound_pod(held, node)
 
         def is_own(before: Manifest | None, after: Manifest) -> bool:
             return before is not None and not is_relevant(POD, change(before), after)
