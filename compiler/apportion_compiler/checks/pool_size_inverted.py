@@ -70,7 +70,7 @@ def _empty(scope: Scope, pool: NodePool, resource: str, machine: int, claimants:
         POOL_SIZE_INVERTED,
         f"node pool {pool.id}",
         f"`{pool.id}` sets `max_nodes` to 0, but queues on {scope.name} are guaranteed "
-        f"{amount_text(resource, guaranteed)} that only its nodes provide",
+        f"{amount_text(resource, guaranteed)}, which no node pool provides",
         pool.source,
         tuple(
             Related(node.queue.source, f"`{node.id}` is guaranteed {amount_text(resource, amount)}")

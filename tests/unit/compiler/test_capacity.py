@@ -145,7 +145,7 @@ def test_empty_pool_is_reported_once_by_its_own_rule() -> None:
     assert _found(_graph((queue,), (pool,), _cluster("c", pool))) == [
         (
             "AP612",
-            "`h100` sets `max_nodes` to 0, but queues on prod/c are guaranteed 16 H100 that only its nodes provide",
+            "`h100` sets `max_nodes` to 0, but queues on prod/c are guaranteed 16 H100, which no node pool provides",
             "prod/c",
         ),
     ]
