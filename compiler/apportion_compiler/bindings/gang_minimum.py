@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from apportion_compiler.bindings.binding import Binding
-from apportion_compiler.bindings.workload_fields import annotate, label, n_pods, owners, templates
+from apportion_compiler.bindings.workload_fields import n_pods, owners, templates
 from apportion_compiler.workload_shapes import Node, found
 
 
-def annotate_minimum(node: Node, key: str, count: int) -> None:
-    """Set the minimum in an annotation, unless it has a valid one, which the author chose."""
-    if not _is_valid(_declared(node, key), count):
-        annotate(node, {key: str(count)})
-
-
-def label_minimum(node: Node, key: str, count: int) -> None:
-    """Set the minimum in a label, unless it has a valid one, which the author chose."""
-    if not _is_valid(_declared(node, key), count):
-        label(node, {key: str(count)})
+def gang_minimum(node: Node, key: str, count: int) -> dict[str, str]:
+    """Return the label or annotation with the minimum: a valid one that the node has, which the author chose, or all pods."""
+    declared = _declared(node, key)
+    return {key: declared if declared is not None and _is_valid(declared, count) else str(count)}
 
 
 def kept_minimums(key: str, workloads: Sequence[Node]) -> Iterator[str]:

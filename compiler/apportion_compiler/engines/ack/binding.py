@@ -11,7 +11,7 @@ from apportion_api.ack import names
 from apportion_api.ack.names import GANG_MIN_LABEL, GANG_NAME_LABEL
 from apportion_api.kubernetes.operators import RAY_SCHEDULER_LABEL
 from apportion_compiler.bindings.binding import Binding, EngineBinding
-from apportion_compiler.bindings.gang_minimum import label_minimum, minimum_notes
+from apportion_compiler.bindings.gang_minimum import gang_minimum, minimum_notes
 from apportion_compiler.bindings.workload_fields import (
     annotate,
     gang_name,
@@ -39,8 +39,8 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
             if found(template, "spec", "schedulerName") is not None:
                 section(template, "spec")["schedulerName"] = DEFAULT_SCHEDULER
             if count > 1 and is_gang(workload) and not is_kind(workload, "ray.io", "RayJob"):
-                label(template, {GANG_NAME_LABEL: gang_name(binding)})
-                label_minimum(template, GANG_MIN_LABEL, count)
+                minimum = gang_minimum(template, GANG_MIN_LABEL, count)
+                label(template, {GANG_NAME_LABEL: gang_name(binding), **minimum})
         _wait(workload)
     return workloads
 

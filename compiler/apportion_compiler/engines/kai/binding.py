@@ -10,7 +10,7 @@ from apportion_api.kai import names
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.errors import BindingError
-from apportion_compiler.bindings.gang_minimum import annotate_minimum, minimum_notes
+from apportion_compiler.bindings.gang_minimum import gang_minimum, minimum_notes
 from apportion_compiler.bindings.kinds.rayjob import SUBMISSION_MODE
 from apportion_compiler.bindings.workload_fields import (
     annotate,
@@ -78,7 +78,7 @@ def _start_together(workload: Node) -> None:
     count = n_pods((workload,))
     if count > 1:
         for owner in owners(workload):
-            annotate_minimum(owner, names.MIN_MEMBER_ANNOTATION, count)
+            annotate(owner, gang_minimum(owner, names.MIN_MEMBER_ANNOTATION, count))
 
 
 def _pod_group(binding: Binding, count: int) -> Node:

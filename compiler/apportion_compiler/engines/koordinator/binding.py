@@ -9,7 +9,7 @@ from __future__ import annotations
 from apportion_api.koordinator import names
 from apportion_api.koordinator.names import GANG_MIN_ANNOTATION, GANG_NAME_ANNOTATION
 from apportion_compiler.bindings.binding import Binding, EngineBinding
-from apportion_compiler.bindings.gang_minimum import annotate_minimum, minimum_notes
+from apportion_compiler.bindings.gang_minimum import gang_minimum, minimum_notes
 from apportion_compiler.bindings.workload_fields import (
     annotate,
     gang_name,
@@ -31,8 +31,8 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
         for template in templates(workload):
             label(template, {names.QUEUE_LABEL: binding.queue_name, **_preemptible(binding)})
             if count > 1 and is_gang(workload):
-                annotate(template, {GANG_NAME_ANNOTATION: gang_name(binding)})
-                annotate_minimum(template, GANG_MIN_ANNOTATION, count)
+                minimum = gang_minimum(template, GANG_MIN_ANNOTATION, count)
+                annotate(template, {GANG_NAME_ANNOTATION: gang_name(binding), **minimum})
         give_class(binding, workload)
         schedule_by(workload, names.SCHEDULER)
     return workloads

@@ -14,7 +14,7 @@ from apportion_api.kubernetes.operators import RAY_PRIORITY_CLASS_LABEL
 from apportion_api.volcano import names
 from apportion_api.volcano.names import BATCH_GROUP, MIN_MEMBER_ANNOTATION
 from apportion_compiler.bindings.binding import Binding, EngineBinding
-from apportion_compiler.bindings.gang_minimum import annotate_minimum, kept_minimum, kept_minimums
+from apportion_compiler.bindings.gang_minimum import gang_minimum, kept_minimum, kept_minimums
 from apportion_compiler.bindings.workload_fields import (
     annotate,
     class_name,
@@ -78,7 +78,7 @@ def _in_its_own_words(binding: Binding, workload: Node) -> None:
             policy["priorityClass"] = class_
     elif is_kind(workload, "batch") or is_kind(workload, "jobset.x-k8s.io"):
         for owner in owners(workload):
-            annotate_minimum(owner, MIN_MEMBER_ANNOTATION, n_pods((workload,)))
+            annotate(owner, gang_minimum(owner, MIN_MEMBER_ANNOTATION, n_pods((workload,))))
 
 
 def _least(workloads: Sequence[Node]) -> int:
