@@ -65,6 +65,13 @@ H100 = NodePool(
     min_nodes=0,
     max_nodes=N_NODES,
 )
+TWO_MODELS = tuple(
+    H100.model_copy(
+        update={"id": model, "accelerator": Accelerator(model=model, count=UNITS_PER_NODE), "max_nodes": N_NODES // 2}
+    )
+    for model in ("a100", "h100")
+)
+"""As many GPUs of two models, on one node each."""
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,14 @@ Engines whose pages name an exception are compared without it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 
-from .shared_clusters import ALL_ENGINES, CAPACITY, Jobs, Team, Teams, shared_teams, simulated
+from apportion_policy import NodePool
+
+from .shared_clusters import ALL_ENGINES, CAPACITY, H100, TWO_MODELS, Jobs, Team, Teams, shared_teams, simulated
 
 pytestmark = pytest.mark.property
 
@@ -25,7 +28,14 @@ GUARANTEED_ALONE = {("kueue", EXTENDED)}
 """Resources of engines of which queues can use together only what they are guaranteed."""
 
 
-def check(engine: str, teams: Teams, resource: str = "gpu", *, names_queue: bool = True) -> None:
+def check(
+    engine: str,
+    teams: Teams,
+    resource: str = "gpu",
+    *,
+    names_queue: bool = True,
+    pools: Sequence[NodePool] = (H100,),
+) -> None:
     """Check each state of a simulated policy, and the last one."""
     every = [team for top in teams for team in top.all()]
 
@@ -34,7 +44,7 @@ def check(engine: str, teams: Teams, resource: str = "gpu", *, names_queue: bool
             each.name: held[each.name] for each in every if each.limit is not None and held[each.name] > each.limit
         }
 
-    cluster = simulated(engine, teams, resource, names_queue=names_queue)
+    cluster = simulated(engine, teams, resource, names_queue=names_queue, pools=pools)
     held = cluster.run(within_limits)
     if engine in LIMITS_ALONE:
         return
@@ -64,6 +74,7 @@ def test_guarantees_and_limits_of_many_policies_hold(engine: str, teams: Teams) 
 
 
 COUNTING_ANY_RESOURCE = ("ack", "koordinator", "kueue", "volcano", "yunikorn")
+COUNTING_ANY_MODEL = ("ack", "yunikorn")
 BY_NAMESPACE = ("ack", "koordinator", "yunikorn")
 
 
@@ -95,6 +106,21 @@ def test_work_that_names_no_queue_counts_towards_that_of_its_namespace(engine: s
 @given(teams=shared_teams())
 def test_work_of_many_policies_that_names_no_queue_counts(engine: str, teams: Teams) -> None:
     check(engine, teams, names_queue=False)
+
+
+@pytest.mark.parametrize("engine", COUNTING_ANY_MODEL)
+@settings(max_examples=2, derandomize=True)
+@given(teams=shared_teams())
+def test_gpus_of_any_model_count(engine: str, teams: Teams) -> None:
+    check(engine, teams, pools=TWO_MODELS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", COUNTING_ANY_MODEL)
+@settings(max_examples=12, derandomize=True)
+@given(teams=shared_teams())
+def test_gpus_of_any_model_count_in_many_policies(engine: str, teams: Teams) -> None:
+    check(engine, teams, pools=TWO_MODELS)
 
 
 def test_volcano_evicts_below_a_guarantee_while_pods_terminate() -> None:
