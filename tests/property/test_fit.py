@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.unit.review.fit_clusters import (
     AS_OF,
@@ -47,6 +47,16 @@ _REQUESTS = st.lists(_JOBS, max_size=5)
 @pytest.mark.parametrize("engine", SIMULATED)
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(running=_REQUESTS, asked=_JOBS)
+# Pending work takes the additional nodes, on YuniKorn in another order than without them.
+@example(
+    running=[("speech", 1, 1), ("vision", 1, 8), ("vision", 2, 8), ("speech", 1, 8), ("vision", 1, 1)],
+    asked=("speech", 1, 8),
+)
+# With an additional node, pending work starts there instead of evicting other work.
+@example(
+    running=[("speech", 1, 4), ("speech", 1, 4), ("vision", 2, 1), ("vision", 3, 8), ("speech", 2, 4)],
+    asked=("speech", 1, 4),
+)
 def test_proposed_changes_let_the_workload_start(
     engine: str, running: list[tuple[str, int, int]], asked: tuple[str, int, int]
 ) -> None:

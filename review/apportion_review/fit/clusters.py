@@ -76,11 +76,14 @@ class ObservedCluster:
             if self.replaced is None or (each.owner.kind, each.owner.namespace, each.owner.name) != self.replaced
         ]
 
-    def build(self, compiled: CompiledCluster | None = None, *, with_ends: bool = False) -> Cluster:
+    def build(
+        self, compiled: CompiledCluster | None = None, *, nodes: Sequence[Manifest] = (), with_ends: bool = False
+    ) -> Cluster:
         """Return the cluster, under another policy if one is given.
 
         Args:
             compiled: The cluster under the other policy.
+            nodes: Nodes in addition to those of the snapshot.
             with_ends: Whether running workloads end at their deadlines.
 
         Raises:
@@ -92,7 +95,7 @@ class ObservedCluster:
         if not with_ends:
             work = [replace(each, ends=None) for each in work]
         former = self.compiled.objects if compiled is not None else ()
-        objects = [*self.beside, *objects_under(self._known(), former, under.objects)]
+        objects = [*self.beside, *objects_under([*self._known(), *nodes], former, under.objects)]
         name = self.model.name
         return observed_cluster(objects, work, self._scenario(under), self.model, admit=lambda made: admit(name, made))
 

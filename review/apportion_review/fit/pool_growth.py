@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_compiler.ir.program import NodePool
-from apportion_compiler.plain_objects import Manifest, labels_of
+from apportion_compiler.plain_objects import Manifest, labels_of, text
 from apportion_review.fit.clusters import ObservedCluster
-from apportion_review.fit.probe import POOL_LABELS, Probe, Submission, run
-from apportion_review.fit.records import Change, ChangeKind, Outcome
+from apportion_review.fit.probe import POOL_LABELS, Probe
+from apportion_review.fit.records import Change, ChangeKind
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.kubelet.nodes import add_node, node_manifest
+from apportion_runtime.sim.kubelet.nodes import node_manifest
 from apportion_runtime.sim.scenario.format import Pool
 
 _MOST_NODES = 64
 _MOST_EVICTING = 8
-_SETTLES_S = 3600.0
 
 
 def pool_changes(
@@ -26,7 +25,8 @@ def pool_changes(
 ) -> Iterator[Change]:
     """Yield, for each pool that helps, the smallest number of nodes with which the workload starts without evictions.
 
-    The nodes join before the workload is submitted. The bisection assumes that additional nodes never prevent a start.
+    The nodes are part of the snapshot, so pending work is scheduled on them first, as under a raised quota. The bisection
+    assumes that additional nodes never prevent a start.
 
     Args:
         observed: The cluster.
@@ -37,10 +37,15 @@ def pool_changes(
     """
     pools = [pool for pool in observed.compiled.program.pools if pool.plan is None]
     present = {pool.id: _nodes_of(probe.cluster, pool) for pool in pools}
-    most = min(_MOST_EVICTING, n_pods) if evicts else _most(probe.cluster, n_pods)
+    most = min(_MOST_EVICTING if evicts else _MOST_NODES, _most(observed, probe.cluster, n_pods))
 
-    def starts(joining: Mapping[str, int]) -> bool:
-        return probe.attempt(partial(_starts_with, observed, pools, workload, joining)) is not None
+    def starts(n_more: Mapping[str, int]) -> bool:
+        nodes = [
+            _node(observed, pool, next(iter(present[pool.id]), None), number)
+            for pool in pools
+            for number in range(1, n_more.get(pool.id, 0) + 1)
+        ]
+        return probe.of_changed(partial(observed.build, nodes=nodes)).starts_now(workload)
 
     # If a quota or a selector prevents the start, nodes of all pools together do not help either.
     if len(pools) > 1 and not starts({pool.id: most for pool in pools}):
@@ -59,32 +64,17 @@ def pool_changes(
         yield Change(ChangeKind.NODES, pool.id, "nodes", "", str(n_now), str(wanted), at, beside)
 
 
-def _starts_with(
-    observed: ObservedCluster,
-    pools: Sequence[NodePool],
-    workload: Manifest,
-    joining: Mapping[str, int],
-    cluster: Cluster,
-) -> bool | None:
-    """Return True if the workload starts once nodes have joined, by pool; None if it does not."""
-    for pool in pools:
-        if pool.id in joining:
-            template = next(iter(_nodes_of(cluster, pool)), None)
-            for number in range(1, joining[pool.id] + 1):
-                add_node(cluster.cluster_state, _node(observed, pool, template, number))
-    run(cluster, _SETTLES_S)
-    submission = Submission(cluster, workload)
-    submission.settle(_SETTLES_S)
-    return True if submission.decision().outcome is Outcome.NOW else None
-
-
 def _nodes_of(cluster: Cluster, pool: NodePool) -> list[Manifest]:
     return [node for node in cluster.cluster_state.store.list("Node") if _is_of(node, pool)]
 
 
-def _most(cluster: Cluster, n_pods: int) -> int:
-    """Return the maximum number of nodes to try: one for each of its pods, and for pods pending before it."""
-    return min(_MOST_NODES, n_pods + cluster.cluster_state.n_pending)
+def _most(observed: ObservedCluster, cluster: Cluster, n_pods: int) -> int:
+    """Return the maximum number of nodes to try: one for each of its pods, and for pods that are pending before it.
+
+    Pods that are pending only in the snapshot get nodes by evictions, instead of which they may use additional nodes.
+    """
+    n_waiting = sum(not text(pod, "spec", "nodeName") for each in observed.workloads() for pod in each.pods)
+    return n_pods + cluster.cluster_state.n_pending + n_waiting
 
 
 def _is_of(node: Manifest, pool: NodePool) -> bool:

@@ -106,6 +106,12 @@ class Probe:
         limit = cluster.cluster_state.search_limit
         return None if limit is not None and limit.is_exceeded else found
 
+    def of_changed(self, build: Callable[[], Cluster]) -> Probe:
+        """Return a probe of a changed cluster; if a decision of it is missing, this probe is incomplete."""
+        changed = Probe(build, self._limit)
+        changed._limits = self._limits
+        return changed
+
     def next_limit(self) -> SearchLimit:
         """Return the limit of the victim searches of the next probe."""
         limit = SearchLimit(MAX_EVICTIONS) if self._limit is None else self._limit
