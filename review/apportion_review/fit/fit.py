@@ -40,6 +40,9 @@ from apportion_runtime.snapshots.pod_requests import pod_requests
 
 _MAX_REQUEST = 4096
 IDLE = "Without a snapshot, the cluster is assumed to be idle, with every node pool at its max_nodes."
+_NO_POOLS = (
+    "Without a snapshot, the cluster has the nodes of its node pools. The policy declares none, so it has no nodes."
+)
 _GROWTH = "Node pools keep the size they have in the snapshot: autoscaling is not simulated."
 _INCOMPLETE = (
     "The result is incomplete, because a search for victims stopped at its limit: other changes may also help."
@@ -142,7 +145,7 @@ def _answer(question: Question, observed: ObservedCluster) -> Fit:
 
 def _notes(observed: ObservedCluster, decision: Decision) -> Iterator[str]:
     if observed.snapshot is None:
-        yield IDLE
+        yield IDLE if observed.compiled.program.pools else _NO_POOLS
     else:
         if any(not each.runs for each in observed.workloads()) or observed.model.queued(observed.snapshot):
             yield _PENDING

@@ -28,6 +28,19 @@ from .fit_clusters import SIMULATED, START, bound, compiled, fit, job, model_of,
 Made = dict[str, Any]
 
 
+_KUBE_SCHEDULER = "no nodes available to schedule pods"
+_NO_NODES = {
+    "kai": "No node in the default node-pool has GPU resources.",
+    "kueue": _KUBE_SCHEDULER,
+    # Volcano's capacity plugin does not enqueue the job: the limits of queues are those of the cluster's resources.
+    "volcano": "queue resource quota insufficient",
+    "ack": _KUBE_SCHEDULER,
+    "koordinator": _KUBE_SCHEDULER,
+    "native": _KUBE_SCHEDULER,
+    "yunikorn": "the partition has no nodes",
+}
+
+
 def held_by(policy: Policy, *works: Made, nodes: int = 4) -> list[Made]:
     cluster = compiled(policy)
     return snapshot(cluster, [bound(cluster, made) for made in works], nodes=nodes)
@@ -59,6 +72,22 @@ def test_idle_cluster_is_assumed_without_a_snapshot(engine: str) -> None:
     found = answer(policy_for(engine), job("new", "vision", 2, 8))
     assert (found.decision.outcome, found.taken) == (Outcome.NOW, None)
     assert "assumed to be idle" in found.notes[0]
+
+
+@pytest.mark.parametrize("engine", SIMULATED)
+def test_policy_without_node_pools_has_no_nodes(engine: str) -> None:
+    policy = policy_for(engine)
+    (environment,) = policy.environments
+    bare = environment.clusters[0].model_copy(update={"pools": ()})
+    environments = (environment.model_copy(update={"clusters": (bare,)}),)
+    found = answer(
+        policy.model_copy(update={"node_pools": (), "environments": environments}), job("new", "vision", 1, 8)
+    )
+    assert (found.decision.outcome, found.changes) == (Outcome.WAITS, ())
+    assert found.notes == (
+        "Without a snapshot, the cluster has the nodes of its node pools. The policy declares none, so it has no nodes.",
+    )
+    assert _NO_NODES[engine] in found.decision.reason
 
 
 @pytest.mark.parametrize("engine", SIMULATED)

@@ -20,7 +20,7 @@ from apportion_runtime.engines.ack.members import Members
 from apportion_runtime.engines.ack.victims import RECLAIM, PendingGang, PlacedPod, over_max, victims
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, NodeState, PodFacts, Profile
 from apportion_runtime.engines.kube_scheduler.equivalence import alike
-from apportion_runtime.engines.kube_scheduler.node_statuses import NodeStatuses
+from apportion_runtime.engines.kube_scheduler.node_statuses import NO_NODES, NodeStatuses
 from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT
 from apportion_runtime.engines.kube_scheduler.scheduler import Unplaced
 from apportion_runtime.kube_queue.job_queue import Backoff
@@ -230,7 +230,10 @@ class AckScheduler(KubeScheduler):
                     f"Pod {pod.record.namespace}/{name} is rejected in PreFilter because ElasticQuota {full} is more "
                     "than Max"
                 )
-                failed.append(Unplaced(pod, message, is_held=True))
+                failed.append(Unplaced(pod, message if self.nodes.all else NO_NODES, is_held=True))
+                continue
+            if not self.nodes.all:
+                failed.append(Unplaced(pod, NO_NODES))
                 continue
             profile = self._profiles[pod.record.scheduler or DEFAULT]
             node = self.find_node(pod, profile)

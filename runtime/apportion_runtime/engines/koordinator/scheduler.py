@@ -23,7 +23,7 @@ from apportion_runtime.engines.koordinator.quota_accounts import QuotaAccounts
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, NodeState, PodFacts, Profile
 from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
-from apportion_runtime.engines.kube_scheduler.node_statuses import explained
+from apportion_runtime.engines.kube_scheduler.node_statuses import NO_NODES, explained
 from apportion_runtime.engines.kube_scheduler.scheduler import Unplaced
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.workloads import Workloads
@@ -167,6 +167,8 @@ class KoordScheduler(KubeScheduler):
         too_few = shortage(gang, self._key(pods[0]))
         if too_few is not None:
             return _Failure(too_few, is_held=True)
+        if not self.nodes.all:
+            return self._without_nodes(pods[0])
         assumed: dict[str, _Assumed] = {}
         for pod in pods:
             found = self._place_within_quota(pod)
@@ -202,6 +204,8 @@ class KoordScheduler(KubeScheduler):
     def _place_within_quota(self, pod: PodFacts) -> NodeState | _Failure:
         """Return a node for a pod; if there is none, preempt for the pod, and return why it failed."""
         n_nodes = len(self.nodes.all)
+        if not n_nodes:
+            return self._without_nodes(pod)
         refusal = self._accounts.refusal(pod.uid)
         if refusal is not None:
             afterwards = self._preempt_within_quota(pod, None)
@@ -212,6 +216,9 @@ class KoordScheduler(KubeScheduler):
             return _Failure(explained(list(statuses.values()), n_nodes) + afterwards, is_held=False)
         found = node_scores(pod, self._configuration, fitting, self.nodes) if len(fitting) > 1 else [0]
         return fitting[max(range(len(fitting)), key=lambda i: (found[i], -i))]
+
+    def _without_nodes(self, pod: PodFacts) -> _Failure:
+        return _Failure(NO_NODES, is_held=self._accounts.refusal(pod.uid) is not None)
 
     def _preempt_within_quota(self, pod: PodFacts, statuses: Mapping[str, FilterStatus] | None) -> str:
         """Evict pods of a pod's quota for it; return why not, empty on success.

@@ -8,6 +8,12 @@ from dataclasses import dataclass
 
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 
+NO_NODES = "no nodes available to schedule pods"
+"""The message in a cluster without nodes, where neither PreFilter nor PostFilter runs.
+
+Source: kubernetes pkg/scheduler/schedule_one.go, schedulePod and schedulingCycle (ErrNoNodesAvailable).
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeStatuses:

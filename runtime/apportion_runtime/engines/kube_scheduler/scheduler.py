@@ -19,7 +19,7 @@ from apportion_runtime.engines.kube_scheduler.equivalence import EquivalenceClas
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRanking, NodeRankings, RankedNodes
-from apportion_runtime.engines.kube_scheduler.node_statuses import NodeStatuses, node_statuses
+from apportion_runtime.engines.kube_scheduler.node_statuses import NO_NODES, NodeStatuses, node_statuses
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.preemption import best_candidate
@@ -139,6 +139,9 @@ class KubeScheduler:
 
     def _place(self, pod: PodFacts) -> str | None:
         """Bind a pod, or preempt for it; return why it is unplaced."""
+        if not self.nodes.all:
+            self._nominated.pop(pod.uid, None)
+            return NO_NODES
         profile = self._profiles[pod.record.scheduler or DEFAULT]
         found = self.find_node(pod, profile)
         if isinstance(found, NodeState):

@@ -218,6 +218,8 @@ class YuniKorn(PlainEngine):
     def _explain(self, waiting: list[PodFacts]) -> list[PodFacts]:
         """Record why pods wait, and return those that lack nodes."""
         unplaced: list[PodFacts] = []
+        # Without capacity, no request is tried (ClusterContext.schedule).
+        untried = "the partition has no nodes" if self._partition.root.maximum is None else ""
         for pod in waiting:
             state = self.cluster_state.pods.get(pod.uid)
             submission = self._shim.submission_of(pod.uid)
@@ -234,11 +236,11 @@ class YuniKorn(PlainEngine):
                 why = blocked[0].why if blocked else ""
                 self.explain(
                     pod,
-                    f"the gang is waiting for {len(blocked)} {agreeing(len(blocked), 'placeholder')}: {why or 'not allocated'}",
+                    f"the gang is waiting for {len(blocked)} {agreeing(len(blocked), 'placeholder')}: {why or untried or 'not allocated'}",
                 )
                 request = blocked[0] if blocked else None
             else:
-                self.explain(pod, request.why or "waiting to be scheduled")
+                self.explain(pod, request.why or untried or "waiting to be scheduled")
             if request is not None and self._lacks_node(request):
                 unplaced.append(pod)
         return unplaced
