@@ -17,6 +17,7 @@ from apportion_runtime.kube.change_filter import is_relevant
 from apportion_runtime.kube.cluster import Change, Key, Manifest, key_of
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.event_wait import is_set_within
 from apportion_runtime.kube.list_faults import ListFaults, watch_fault
 from apportion_runtime.kube.object_store import ObjectStore
 from apportion_runtime.kube.own_writes import OwnWrites, is_older
@@ -28,13 +29,16 @@ _AGAIN_S = 2.0
 _UNDEFINED_S = 60.0
 """The time after which a kind that need not be defined, and is not, is listed again."""
 _PAGE = 500
-_POLL_S = 0.2
 _ASSUMED_S = 30.0
 """The time after which an assumed change that no watch has confirmed is verified."""
 
 
 class ObjectCache:
-    """The objects of the watched kinds. `changed` is set whenever a change may change decisions.
+    """The objects of the watched kinds.
+
+    Attributes:
+        changed: Set whenever a change may change decisions.
+        n_received: How many events the watches have delivered.
 
     Args:
         connection: The API server.
@@ -67,6 +71,7 @@ class ObjectCache:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self.changed = threading.Event()
+        self.n_received = 0
 
     def start(self, timeout_s: float, ended: threading.Event | None = None) -> None:
         """Start the watches, and return once all kinds are listed, or `ended` is set.
@@ -92,7 +97,7 @@ class ObjectCache:
                 target=self._follow, args=(resource, generation), name=resource.plural, daemon=True
             ).start()
         for kind in kinds:
-            if not _is_set_within(timeout_s, self._listed[kind], ended):
+            if not is_set_within(timeout_s, self._listed[kind], ended):
                 late = f"timed out listing {self.kinds[kind].plural} after {timeout_s:g} s"
                 raise Unreachable(self.list_faults.texts.get(kind, late))
 
@@ -373,6 +378,7 @@ class ObjectCache:
     def _receive(self, kind: str, event: str, one: Manifest) -> bool:
         """Store what a watch delivers, and return whether it is another's change that may change decisions."""
         key = key_of(one)
+        self.n_received += 1
         if event == "DELETED":
             self._own_writes.forget((kind, key))
             if kind == POD:
@@ -388,12 +394,3 @@ class ObjectCache:
         if self._own_writes.is_own((kind, key), one) or not is_relevant(kind, before, after):
             return False
         return not self._own_writes.defers((kind, key), before, after)
-
-
-def _is_set_within(timeout_s: float, listed: threading.Event, ended: threading.Event | None) -> bool:
-    """Return whether one of two events is set within a time."""
-    deadline = time.monotonic() + timeout_s
-    while not (listed.wait(_POLL_S) or (ended is not None and ended.is_set())):
-        if time.monotonic() >= deadline:
-            return False
-    return True

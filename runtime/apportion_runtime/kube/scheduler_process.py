@@ -43,6 +43,8 @@ _POLL_S = 0.05
 _SHORTEST_REST_S = 0.05
 _SHARE_OF_CYCLES = 0.5
 """The part of a core that cycles may take before changes wait for each other, up to the period."""
+_MOST_RECEIVED = 200
+"""The events after which a cycle reads what they changed, although they change no decision: a later one need not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +229,11 @@ class _Loop:
     log: Log
     ended: Event
     file: ConfigurationFile | None
-    collect: Callable[[], None] = lambda: None
+    collect: Callable[[float], None] = lambda idle_s: None
     earliest_s: float = -math.inf
     next_cycle_s: float = -math.inf
+    ended_s: float = -math.inf
+    n_received: int = 0
     decisions: frozenset[str] = frozenset()
     waits_for: str | None = None
     n_cycles: int = 0
@@ -247,6 +251,7 @@ class _Loop:
             self.next_cycle_s = now_s + self.options.idle_s
             self.earliest_s = now_s + self.options.period_s
             self.cache.changed.clear()
+            self.n_received = self.cache.n_received
             cpu_s = time.thread_time()
             self.n_cycles += 1
             try:
@@ -269,7 +274,8 @@ class _Loop:
                 # The change has not been handled yet.
                 self.cache.changed.set()
             finally:
-                self.collect()
+                self.collect(0.0)
+                self.ended_s = time.monotonic()
 
     def _is_due(self, now_s: float) -> bool:
         """Return whether a cycle may start; if not, wait for a moment, or until something changes."""
@@ -283,7 +289,10 @@ class _Loop:
             return False
         if now_s >= self.next_cycle_s or self.cache.changed.is_set():
             return True
-        self.cache.changed.wait(_POLL_S)
+        if self.cache.n_received - self.n_received >= _MOST_RECEIVED:
+            return True
+        if not self.cache.changed.wait(_POLL_S):
+            self.collect(time.monotonic() - self.ended_s)
         return False
 
     def _cycle(self) -> None:

@@ -70,6 +70,19 @@ def test_neither_heartbeats_nor_the_schedulers_own_notes_start_a_cycle() -> None
         until(lambda: all("nodeName" in server.pod(name)["spec"] for name in "ab"))
 
 
+def test_many_events_are_read_before_the_next_pod_arrives() -> None:
+    server = ApiServer()
+    names = [f"n{number}" for number in range(250)]
+    server.add(*(node(name, 1) for name in names), TRAIN, TEAM)
+    with _scheduler(server) as counters:
+        before = _settled(counters)
+        for name in names:
+            machine = copy.deepcopy(server.held[f"/api/v1/nodes/{name}"])
+            machine["status"]["conditions"][0]["lastHeartbeatTime"] = "2026-11-21T08:00:00Z"
+            server.put(f"/api/v1/nodes/{name}", machine, "MODIFIED")
+        assert _settled(counters) == before + 1
+
+
 class LateResponses(ApiServer):
     """An API server whose watches deliver a write before its response."""
 
