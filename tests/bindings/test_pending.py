@@ -134,6 +134,8 @@ CASES = [
     ("kai", (_job(labels="kai.scheduler/queue: vision", pod='annotations: {gpu-fraction: "1"}', pod_spec=_NO_DEVICE),), ("pending", "spec.template.metadata.annotations[gpu-fraction]", "gpu-fraction annotation value must be a positive number smaller than 1.0")),
     ("kai", (_job(labels="kai.scheduler/queue: vision", pod='annotations: {gpu-fraction: half}', pod_spec=_NO_DEVICE),), ("pending", "spec.template.metadata.annotations[gpu-fraction]", "smaller than 1.0, not half")),
     ("kai", (_job(labels="kai.scheduler/queue: vision", pod='annotations: {gpu-fraction: "0.5"}', pod_spec={"schedulerName": "kai-scheduler", **_resources(limits={"nvidia.com/gpu": 1})}),), ("pending", "spec.template.metadata.annotations[gpu-fraction]", "cannot have both GPU fraction request and whole GPU")),
+    ("kai", (_job(labels="kai.scheduler/queue: vision", pod='annotations: {mps: "true"}', pod_spec={"schedulerName": "kai-scheduler", **_resources(limits={"nvidia.com/gpu": 1})}),), ("pending", "spec.template.metadata.annotations[mps]", "MPS is only supported with GPU fraction request")),
+    ("kai", (_job(labels="kai.scheduler/queue: vision", pod='annotations: {mps: "true", gpu-fraction: "0.5"}', pod_spec=_NO_DEVICE),), None),
     ("kai", (_job(suspend=True, **_IN_KAI),), ("pending", "spec.suspend", "no component on the cluster resumes it")),
     ("kai", (_RAY % ("kai.scheduler/queue: vision", 2),), ("ignored", "spec.workerGroupSpecs[0].maxReplicas", "the group stays at replicas: 1")),
     ("native", (_job(suspend=True, labels="kueue.x-k8s.io/queue-name: vision"),), None),

@@ -9,7 +9,12 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from apportion_api.kai.names import GPU_DEVICES_ANNOTATION, GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION
+from apportion_api.kai.names import (
+    GPU_DEVICES_ANNOTATION,
+    GPU_FRACTION_ANNOTATION,
+    GPU_MEMORY_ANNOTATION,
+    MPS_ANNOTATION,
+)
 from apportion_api.kubernetes.names import GPU_RESOURCE
 
 _FRACTION = re.compile(r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
@@ -33,6 +38,11 @@ class GpuSharingFault(NamedTuple):
     expected: str | None = None
 
 
+_MPS_ALONE = GpuSharingFault(
+    MPS_ANNOTATION,
+    "MPS is only supported with GPU fraction request",
+    f"also set the annotation {GPU_FRACTION_ANNOTATION} or {GPU_MEMORY_ANNOTATION}, or remove {MPS_ANNOTATION}",
+)
 _FRACTION_OF_WHOLE = GpuSharingFault(
     GPU_FRACTION_ANNOTATION,
     "cannot have both GPU fraction request and whole GPU resource request/limit",
@@ -77,6 +87,8 @@ def gpu_sharing_fault(annotations: Mapping[str, str], *, has_gpu_limit: bool) ->
     """
     fraction, memory = annotations.get(GPU_FRACTION_ANNOTATION), annotations.get(GPU_MEMORY_ANNOTATION)
     devices = annotations.get(GPU_DEVICES_ANNOTATION)
+    if annotations.get(MPS_ANNOTATION) == "true" and fraction is None and memory is None:
+        return _MPS_ALONE
     if fraction is not None and has_gpu_limit:
         return _FRACTION_OF_WHOLE
     if memory is not None and (fraction is not None or has_gpu_limit):

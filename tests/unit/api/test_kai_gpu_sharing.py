@@ -27,7 +27,7 @@ def test_values_are_parsed_as_by_the_webhook(annotation: str, is_valid: bool) ->
 
 
 def test_first_fault_is_reported_in_the_order_of_the_webhook() -> None:
-    everything = {"gpu-fraction": "2", "gpu-memory": "x", "gpu-fraction-num-devices": "0"}
+    everything = {"gpu-fraction": "2", "gpu-memory": "x", "gpu-fraction-num-devices": "0", "mps": "true"}
     found = []
     for written, has_limit in (
         (everything, True),
@@ -36,6 +36,7 @@ def test_first_fault_is_reported_in_the_order_of_the_webhook() -> None:
         ({**everything, "gpu-memory": None}, False),
         ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "0"}, False),
         ({"gpu-fraction-num-devices": "0"}, False),
+        ({"gpu-fraction-num-devices": "0", "mps": "true"}, True),
     ):
         present = {key: value for key, value in written.items() if value is not None}
         fault = gpu_sharing_fault(present, has_gpu_limit=has_limit)
@@ -48,4 +49,19 @@ def test_first_fault_is_reported_in_the_order_of_the_webhook() -> None:
         ("gpu-fraction", "gpu-fraction", True),
         ("gpu-fraction-num-devices", "fraction", True),
         ("gpu-fraction-num-devices", "cannot", False),
+        ("mps", "MPS", False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "is_valid"),
+    [
+        ({"mps": "true"}, False),
+        ({"mps": "false"}, True),
+        ({"mps": "True"}, True),
+        ({"mps": "true", "gpu-fraction": "0.5"}, True),
+        ({"mps": "true", "gpu-memory": "2000"}, True),
+    ],
+)
+def test_mps_requires_a_part_of_a_gpu(annotations: dict[str, str], is_valid: bool) -> None:
+    assert (gpu_sharing_fault(annotations, has_gpu_limit=False) is None) is is_valid

@@ -38,6 +38,7 @@ FAULTS: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
         {"gpu-fraction-num-devices": "2"},
         "cannot request multiple fractional devices without specifying fraction portion or gpu-memory",
     ),
+    "mps": ({"limits": {GPU: 1}}, {"mps": "true"}, "MPS is only supported with GPU fraction request"),
     "devices": (
         {},
         {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "none"},

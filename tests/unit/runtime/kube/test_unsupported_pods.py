@@ -89,6 +89,7 @@ MEMORY = "it must be a positive integer in MiB, such as 2000"
         ),
         ({"gpu-fraction-num-devices": "2"}, f"{REJECTED} gpu-fraction-num-devices: {ALONE}"),
         ({"gpu-fraction-num-devices": "two"}, f"{REJECTED} gpu-fraction-num-devices: {ALONE}"),
+        ({"mps": "true"}, f"{REJECTED} mps: MPS is only supported with GPU fraction request"),
         ({**HALF, "gpu-memory": "2000"}, f"{REJECTED} gpu-memory: cannot request both GPU and GPU memory"),
     ],
 )
