@@ -46,7 +46,7 @@ def _dump_yaml(data: object) -> str:
 @pytest.mark.parametrize(
     ("dump", "load", "n_nodes", "n_pods", "most"),
     [
-        pytest.param(json.dumps, json.loads, 5_000, 40_000, 3, id="json"),
+        pytest.param(json.dumps, json.loads, 5_000, 40_000, 2.5, id="json"),
         pytest.param(_dump_yaml, _load_yaml, 1_000, 8_000, 3, id="yaml"),
     ],
 )

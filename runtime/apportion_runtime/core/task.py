@@ -24,10 +24,8 @@ from apportion_runtime.core.status import BINDING, PENDING, RELEASING, RUNNING
 REGULAR, FRACTION, BY_MEMORY, MIG = "Regular", "Fraction", "GpuMemory", "MigInstance"
 NO_NODE = -1
 
-_FIRST_ROLES = (
-    (JOB_ROLE_LABEL, ("master", "launcher")),
-    (RAY_NODE_TYPE_LABEL, ("head",)),
-)
+_FIRST_ROLES = ("master", "launcher")
+_RAY_HEAD = "head"
 
 
 class Shape(NamedTuple):
@@ -159,7 +157,7 @@ def _order(pod: Pod, plugins: frozenset[str]) -> tuple[object, ...]:
     """Return the key of the order among a group's pods: roles that start first, the label, age, id."""
     if not pod.labels:
         return (True, True, 1, 0.0, pod.created, pod.uid)
-    kubeflow, ray = (pod.labels.get(label) in roles for label, roles in _FIRST_ROLES)
+    kubeflow, ray = pod.labels.get(JOB_ROLE_LABEL) in _FIRST_ROLES, pod.labels.get(RAY_NODE_TYPE_LABEL) == _RAY_HEAD
     text = pod.labels.get(TASK_PRIORITY_LABEL) if "taskorder" in plugins else None
     rank = (1, 0.0)
     if text is not None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NamedTuple
 
 Path = tuple[str | int, ...]
 """Keys and indices from an object to a value in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectLocation:
+class ObjectLocation(NamedTuple):
     """The location of an object: the text, the document in it, the item of a list, and the path of a value in the object."""
 
     source: int

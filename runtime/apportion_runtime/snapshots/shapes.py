@@ -27,6 +27,9 @@ class Amount:
     """A quantity: text or a number."""
 
 
+_QUANTITIES = (str, int, float)
+
+
 def shape_mismatch(value: Any, shape: Any) -> tuple[Path, str] | None:
     """Return the path to the first value of a wrong shape, and what is wrong with it; None if there is none."""
     kind = type(shape)
@@ -49,7 +52,11 @@ def shape_mismatch(value: Any, shape: Any) -> tuple[Path, str] | None:
 def _misshapen_items(value: Any, shape: Any) -> tuple[Path, str] | None:
     if type(value) is not list:
         return (), f"expected a list, found {described_value(value)}"
+    # Most items, such as variables of containers, have none of the keys that are read.
+    reads_none = shape.keys().isdisjoint if type(shape) is dict else None
     for number, item in enumerate(value):
+        if type(item) is shape or (reads_none is not None and type(item) is dict and reads_none(item)):
+            continue
         found = shape_mismatch(item, shape)
         if found is not None:
             return (number, *found[0]), found[1]
@@ -59,10 +66,11 @@ def _misshapen_items(value: Any, shape: Any) -> tuple[Path, str] | None:
 def _misshapen_each(value: Any, shape: Any) -> tuple[Path, str] | None:
     if type(value) is not dict:
         return (), f"expected a mapping, found {described_value(value)}"
+    types = _QUANTITIES if shape is Amount else (shape,)
     for key, item in value.items():
         if type(key) is not str:
             return (), f"the key `{key}` is not a string; quote it"
-        if type(item) is not shape:
+        if type(item) not in types:
             found = shape_mismatch(item, shape)
             if found is not None:
                 return (key, *found[0]), found[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 
 from apportion_runtime.core.snapshot import DeviceKey, Node, Pod, PodGroup, Snapshot, SubGroup
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES
@@ -171,12 +172,12 @@ def _room(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
 
 def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[Fault]:
     place, address = places.at("Node", node.name), f"node {node.name}"
-    used: Counter[str] = Counter()
+    used: dict[str, float] = {}
     parts: dict[str, float] = {}
     gpus = 0.0
     for pod in pods:
-        used.update(pod.request)
-        used.update(dict(pod.gpu.mig))
+        for name, amount in chain(pod.request.items(), pod.gpu.mig):
+            used[name] = used.get(name, 0) + amount
         portion = _portion(pod, node)
         if portion is None:
             gpus += pod.gpu.count if pod.gpu.portion else 0
@@ -189,7 +190,7 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
     over = [
         f"{_amount(name, used[name])} of {_amount(name, had)} {name}"
         for name, had in sorted(node.allocatable.items())
-        if had > 0 and used[name] > had and name != "gpu"
+        if had > 0 and used.get(name, 0) > had and name != "gpu"
     ]
     devices = node.allocatable.get("gpu", 0.0)
     if devices > 0 and gpus + len(parts) > devices:

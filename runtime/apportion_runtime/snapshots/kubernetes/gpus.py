@@ -23,7 +23,7 @@ from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.quantities import parse_integer
 
 _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_READ = (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, GPU_DEVICES_ANNOTATION)
+_READ = frozenset((GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, GPU_DEVICES_ANNOTATION))
 
 
 def gpu_request(pod: Object, asked: GpuRequest, claimed: int, faults: list[Fault]) -> tuple[GpuRequest, bool]:
@@ -39,7 +39,7 @@ def gpu_request(pod: Object, asked: GpuRequest, claimed: int, faults: list[Fault
     if not annotations:
         return (replace(asked, dra=claimed) if claimed else asked), False
     made = asked
-    if any(key in annotations for key in _READ):
+    if not _READ.isdisjoint(annotations):
         made = _part(pod, annotations, asked, faults)
     if claimed:
         made = replace(made, dra=claimed)

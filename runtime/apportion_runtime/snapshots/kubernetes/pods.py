@@ -6,7 +6,7 @@ Source: pkg/scheduler/api/pod_info/pod_info.go, cache/pod_transform.go, cache/ca
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from apportion_api.kai.names import (
@@ -84,9 +84,9 @@ class PodReader:
         return tuple(self._pod(pod) for pod in pods if pod.status.get("phase") != _FAILED)
 
     def _pod(self, pod: Object) -> Pod:
-        metadata, spec = pod.metadata, pod.spec
+        metadata, spec, stated = pod.metadata, pod.spec, pod.status
         uid = metadata.get("uid") or f"{pod.namespace}/{pod.name}"
-        phase = pod.status.get("phase") or "Pending"
+        phase = stated.get("phase") or "Pending"
         if phase == "Succeeded":
             return self._succeeded(pod, uid)
         binding = self._bindings.get((pod.namespace, pod.name))
@@ -99,7 +99,7 @@ class PodReader:
             node = binding.spec["selectedNode"]
         status = self._status(pod, phase, is_bound=binding is not None)
         request, gpu, containers = self._requests(pod)
-        references = self._references(pod)
+        references = self._references(pod) if spec.get("resourceClaims") else ()
         claimed = 0
         if references and is_known:
             named = [c["resourceClaimName"] for c in spec.get("resourceClaims") or () if c.get("resourceClaimName")]
@@ -142,12 +142,12 @@ class PodReader:
             anti_affinity=self._terms.of(affinity.get("podAntiAffinity")) if affinity else (),
             pod_preferences=self._terms.preferred(affinity) if affinity else (),
             tolerations=tolerations(spec.get("tolerations")),
-            host_ports=tuple(_host_ports(spec)),
-            nominated_node=pod.status.get("nominatedNodeName") or None,
+            host_ports=_host_ports(spec),
+            nominated_node=stated.get("nominatedNodeName") or None,
             priority_class=spec.get("priorityClassName") or "",
             priority=spec.get("priority"),
             scheduler=scheduler,
-            qos_class=pod.status.get("qosClass") or "",
+            qos_class=stated.get("qosClass") or "",
             claims=references,
             missing_claims=self._existing.missing_volume_claims(pod),
             missing_config_maps=self._existing.missing_config_maps(pod),
@@ -198,9 +198,11 @@ class PodReader:
     def _requests(self, pod: Object) -> _Asked:
         spec = pod.spec
         written = [
-            (kind if container.get("restartPolicy") != "Always" or kind == APP else SIDECAR, key, number, container)
-            for kind, key in ((INIT, "initContainers"), (APP, "containers"))
-            for number, container in enumerate(spec.get(key) or ())
+            (SIDECAR if container.get("restartPolicy") == "Always" else INIT, "initContainers", number, container)
+            for number, container in enumerate(spec.get("initContainers") or ())
+        ]
+        written += [
+            (APP, "containers", number, container) for number, container in enumerate(spec.get("containers") or ())
         ]
         known = repr([(kind, (c.get("resources") or {}).get("requests")) for kind, _, _, c in written])
         overhead = spec.get("overhead")
@@ -239,9 +241,7 @@ class PodReader:
         return asked
 
     def _references(self, pod: Object) -> tuple[ClaimReference, ...]:
-        written = pod.spec.get("resourceClaims")
-        if not written:
-            return ()
+        written = pod.spec.get("resourceClaims") or ()
         made = {s.get("name"): s.get("resourceClaimName") for s in pod.status.get("resourceClaimStatuses") or ()}
         return tuple(
             ClaimReference(
@@ -287,9 +287,13 @@ class PodReader:
         )
 
 
-def _host_ports(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
-    sidecars = (c for c in spec.get("initContainers") or () if c.get("restartPolicy") == "Always")
-    for container in (*(spec.get("containers") or ()), *sidecars):
+def _host_ports(spec: Mapping[str, Any]) -> tuple[tuple[str, str, int], ...]:
+    containers = spec.get("containers") or ()
+    if spec.get("initContainers"):
+        containers = [*containers, *(c for c in spec["initContainers"] if c.get("restartPolicy") == "Always")]
+    found: list[tuple[str, str, int]] = []
+    for container in containers:
         for port in container.get("ports") or ():
             if port.get("hostPort"):
-                yield port.get("hostIP") or _ANY_ADDRESS, port.get("protocol") or "TCP", port["hostPort"]
+                found.append((port.get("hostIP") or _ANY_ADDRESS, port.get("protocol") or "TCP", port["hostPort"]))
+    return tuple(found)

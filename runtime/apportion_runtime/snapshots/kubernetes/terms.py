@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from apportion_runtime.core.label_requirements import matches
@@ -45,10 +46,18 @@ def required_nodes(affinity: Mapping[str, Any]) -> tuple[NodeTerm, ...] | None:
 
 def tolerations(written: Sequence[Mapping[str, Any]] | None) -> tuple[Toleration, ...]:
     """Return the tolerations of a pod."""
+    if not written:
+        return ()
     return tuple(
-        Toleration(t.get("key") or "", t.get("operator") or "Equal", t.get("value") or "", t.get("effect") or "")
-        for t in written or ()
+        [
+            _toleration(t.get("key") or "", t.get("operator") or "Equal", t.get("value") or "", t.get("effect") or "")
+            for t in written
+        ]
     )
+
+
+# Pods have few different ones, which they share.
+_toleration = lru_cache(maxsize=1024)(Toleration)
 
 
 class PodTerms:

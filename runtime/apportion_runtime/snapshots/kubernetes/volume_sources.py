@@ -5,7 +5,7 @@ Source: pkg/scheduler/k8s_internal/predicates/config_maps.go; Kubernetes' Volume
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apportion_api.kai.names import SHARED_GPU_CONFIG_MAP_ANNOTATION
@@ -34,6 +34,8 @@ class ExistingVolumes:
             for ref in _config_map_refs(pod.spec)
             if not ref.get("optional") and (shared is None or not (ref.get("name") or "").startswith(shared))
         }
+        if not wanted:
+            return ()
         return tuple(sorted(name for name in wanted if (pod.namespace, name) not in self._config_maps))
 
     def missing_volume_claims(self, pod: Object) -> tuple[str, ...]:
@@ -51,26 +53,36 @@ class ExistingVolumes:
         return tuple(name for name in named if (pod.namespace, name) not in self._volume_claims)
 
 
-def _config_map_refs(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    containers = [
-        container
-        for kind in ("initContainers", "containers", "ephemeralContainers")
-        for container in spec.get(kind) or ()
-    ]
+def _config_map_refs(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    containers = spec.get("containers") or ()
+    if spec.get("initContainers") or spec.get("ephemeralContainers"):
+        others = (spec.get("initContainers") or (), spec.get("ephemeralContainers") or ())
+        containers = [*others[0], *containers, *others[1]]
+    found = _mounted_config_maps(spec["volumes"], containers) if spec.get("volumes") else []
+    for container in containers:
+        for variable in container.get("env") or ():
+            # Most variables have a value of their own.
+            if "valueFrom" in variable:
+                ref = (variable["valueFrom"] or {}).get("configMapKeyRef")
+                if ref is not None:
+                    found.append(ref)
+        for source in container.get("envFrom") or ():
+            if source.get("configMapRef") is not None:
+                found.append(source["configMapRef"])
+    return found
+
+
+def _mounted_config_maps(
+    volumes: Sequence[Mapping[str, Any]], containers: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = []
     mounted = {mount.get("name") for container in containers for mount in container.get("volumeMounts") or ()}
-    for volume in spec.get("volumes") or ():
+    for volume in volumes:
         if volume.get("name") not in mounted:
             continue
         if volume.get("configMap") is not None:
-            yield volume["configMap"]
+            found.append(volume["configMap"])
         for source in (volume.get("projected") or {}).get("sources") or ():
             if source.get("configMap") is not None:
-                yield source["configMap"]
-    for container in containers:
-        for variable in container.get("env") or ():
-            ref = (variable.get("valueFrom") or {}).get("configMapKeyRef")
-            if ref is not None:
-                yield ref
-        for source in container.get("envFrom") or ():
-            if source.get("configMapRef") is not None:
-                yield source["configMapRef"]
+                found.append(source["configMap"])
+    return found
