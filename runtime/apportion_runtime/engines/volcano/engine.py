@@ -26,7 +26,7 @@ from apportion_runtime.engines.volcano.group_state import GroupState, Phase
 from apportion_runtime.engines.volcano.job_index import JobIndex
 from apportion_runtime.engines.volcano.jobs import Job, Status, Task
 from apportion_runtime.engines.volcano.node_ranking import Rankings
-from apportion_runtime.engines.volcano.pod_groups import OWN_MINIMUM, group_of, is_preemptable, role_of
+from apportion_runtime.engines.volcano.pod_groups import NO_QUEUE, OWN_MINIMUM, group_of, is_preemptable, role_of
 from apportion_runtime.engines.volcano.queue_totals import QueueTotals
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement
@@ -309,6 +309,8 @@ class Volcano(PlainEngine):
         return unplaced
 
     def _not_considered(self, job: Job) -> str:
+        if job.queue == NO_QUEUE:
+            return f"PodGroup {job.group.key} does not exist"
         return "" if job.queue in self.parents else f"queue {job.queue} does not exist"
 
     def _is_bound(self, job: Job, task: Task) -> bool:

@@ -51,6 +51,11 @@ from apportion_runtime.snapshots.quantities import parse_time
 OWN_MINIMUM = ("ray.io", "kubeflow.org")
 """API groups whose workloads specify their own minimum."""
 _ROLE_LABELS = (TASK_ANNOTATION, RAY_GROUP_LABEL, REPLICA_TYPE_LABEL)
+NO_QUEUE = ""
+"""The queue of a job whose PodGroup does not exist: like one whose queue does not exist, the scheduler ignores it.
+
+Source: pkg/scheduler/cache/cache.go (Snapshot).
+"""
 _BY_OWNER = frozenset((("batch", "Job"), ("apps", "ReplicaSet"), ("apps", "StatefulSet")))
 
 
@@ -72,13 +77,13 @@ def _named(cluster_state: ClusterState, running: Running, made: Manifest, name: 
     namespace = namespace_of(made)
     key = f"{namespace}/{name}"
     written = cluster_state.store.get("PodGroup", namespace, name) or cluster_state.store.get("PodGroup", "", name)
-    group = PodGroup(min_member=_NEVER) if written is None else read(PodGroup, written)
+    group = PodGroup() if written is None else read(PodGroup, written)
     if group.faults:
         raise ValueError(f"PodGroup {key}: {group.faults[0]}")
     created = nested(written or {}, "metadata", "creationTimestamp") if is_observed(running.manifest) else None
     state = GroupState(
         key,
-        group.queue or DEFAULT,
+        NO_QUEUE if written is None else group.queue or DEFAULT,
         group.min_member or 1,
         None if group.min_resources is None else amounts(group.min_resources),
         _priority(cluster_state, group.priority_class or "", made),
@@ -91,9 +96,6 @@ def _named(cluster_state: ClusterState, running: Running, made: Manifest, name: 
         phase = nested(written or {}, "status", "phase")
         state.phase = next((each for each in Phase if each.value == phase), state.phase)
     return state
-
-
-_NEVER = 2**31
 
 
 def _of_workload(cluster_state: ClusterState, running: Running, made: Manifest) -> GroupState:

@@ -121,6 +121,13 @@ def test_pod_group_sets_queue_and_gang() -> None:
     assert history.workloads[0].queue == "a"
 
 
+def test_pods_of_a_missing_pod_group_are_ignored() -> None:
+    pods = "{name: p, kind: Pod, gpus: 1, annotations: {scheduling.k8s.io/group-name: training}}"
+    history = run(ONE + "until: 1h\nworkloads: [" + pods + "]", A)
+    assert first(history, "waiting", "p").why == "PodGroup default/training does not exist"
+    assert history.workloads[0].queue == ""
+
+
 def test_volcano_job_is_a_gang() -> None:
     template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", GPU: "1"}}}]}}
     manifest = {
