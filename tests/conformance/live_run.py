@@ -18,7 +18,7 @@ from apportion_runtime.kube.scheduler import Scheduling, run_cycle
 from apportion_runtime.kube.write_pool import WritePool
 from apportion_runtime.snapshots.quantities import time_text
 
-_SETTLED_S = 120
+SETTLED_S = 120
 
 
 class Terminating(ApiServer):
@@ -50,7 +50,7 @@ def live_run(one: RecordedCluster) -> Iterator[Placements]:
     failures: list[str] = []
     with running(server) as connection:
         cache = ObjectCache(connection, on_fault=failures.append)
-        cache.start(_SETTLED_S)
+        cache.start(SETTLED_S)
         cluster = LiveCluster(cache, ApiWriter(connection, SingleScheduler()))
         kept: Scheduling | None = None
         try:
@@ -66,7 +66,7 @@ def live_run(one: RecordedCluster) -> Iterator[Placements]:
                     pool.stop()
                 assert (result.refused, result.faults, failures) == ([], (), [])
                 _carry_out(server, leaving, now)
-                _wait_for_watches(server, cache)
+                wait_for_watches(server, cache)
                 yield frozenset(
                     (pod["metadata"]["name"], pod["spec"]["nodeName"])
                     for pod in server.pods().values()
@@ -89,8 +89,8 @@ def _carry_out(server: Terminating, leaving: list[str], now: float) -> None:
             server.put(path, {**pod, "status": status}, "MODIFIED")
 
 
-def _wait_for_watches(server: ApiServer, cache: ObjectCache) -> None:
-    deadline = time.monotonic() + _SETTLED_S
+def wait_for_watches(server: ApiServer, cache: ObjectCache) -> None:
+    deadline = time.monotonic() + SETTLED_S
     while not _is_current(server, cache):
         assert time.monotonic() < deadline, "the watches do not deliver"
         time.sleep(0.002)
