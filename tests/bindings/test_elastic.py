@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.engine_lists import engines_except
 
 from apportion_compiler.backends import EMITTERS
 from apportion_compiler.bindings.bind import adopt, bind, bound
@@ -28,7 +29,7 @@ def _made(engine: str, kind: str) -> dict[str, Any]:
     return dict(made)
 
 
-@pytest.mark.parametrize("engine", ["kai", "volcano", "koordinator", "yunikorn", "ack", "native"])
+@pytest.mark.parametrize("engine", engines_except(kueue="it rejects autoscaling of Ray clusters"))
 @pytest.mark.parametrize(
     ("kind", "path"), [("RayCluster", ()), ("RayJob", ("rayClusterSpec",)), ("RayService", ("rayClusterConfig",))]
 )

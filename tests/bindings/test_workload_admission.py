@@ -17,19 +17,19 @@ from apportion_compiler.bindings.options import Options
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engine_rules.workloads import workload_verdicts
-from apportion_compiler.engines.registry import TRAITS
+from apportion_compiler.engines.registry import ENGINES, TRAITS
 from apportion_compiler.ir.program import Program
 from apportion_compiler.plain_objects import mapping
 from apportion_policy import Accelerator, Queue, Resources
 
 from .programs import QUEUED, program
 
-ENGINES = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native")
 QUEUES: Mapping[str, str] = {
     "kai": "kai.scheduler/queue", "kueue": "kueue.x-k8s.io/queue-name", "volcano": "scheduling.volcano.sh/queue-name",
     "koordinator": "quota.scheduling.koordinator.sh/name", "ack": "quota.scheduling.alibabacloud.com/name",
     "yunikorn": "yunikorn.apache.org/queue",
 }  # fmt: skip
+_WITHOUT_QUEUES = {"native": "its quotas count the pods of their namespaces"}
 _OTHER = {"yunikorn": "root.research.speech"}
 _VISION = Queue(
     id="vision",
@@ -61,6 +61,10 @@ def told(engine: str, *manifests: Mapping[str, object], by_tree: bool = False) -
     if not by_tree:
         found += capacity_verdicts(made, manifests)
     return "\n".join(verdict.message for verdict in found)
+
+
+def test_key_of_the_queue_is_known_for_every_engine() -> None:
+    assert sorted({**QUEUES, **_WITHOUT_QUEUES}) == list(ENGINES)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -120,10 +124,10 @@ def test_capacity_findings_require_the_policy(engine: str) -> None:
     assert asks(1) == "no node pool that queue vision may use has apportion.dev/gpu-model: b300"
 
 
-@pytest.mark.parametrize(
-    ("engine", "never"), [("kai", False), ("kueue", True), ("volcano", False), ("ack", True), ("native", False)]
-)
-def test_independent_pods_can_start_partially(engine: str, never: bool) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_independent_pods_can_start_partially(engine: str) -> None:
+    # Kueue and kube-queue admit a Job as a whole.
+    never = engine in ("ack", "kueue")
     made = job(engine, workers=7)
     for node in (made["metadata"], made["spec"]["template"].get("metadata", {})):
         node["annotations"] = {}

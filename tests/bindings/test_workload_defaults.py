@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
+from tests.engine_lists import engines_except
 
 from apportion_compiler.bindings.bind import bind, bound
 from apportion_compiler.bindings.errors import BindingError
@@ -196,7 +197,7 @@ def test_queue_without_namespace_is_refused() -> None:
         bind(program("kai", Queue(id="lone")), "lone", "Job", _FIRST)
 
 
-@pytest.mark.parametrize("engine", ["kueue", "volcano", "ack", "koordinator", "native", "yunikorn"])
+@pytest.mark.parametrize("engine", engines_except(kai="it shares GPUs"))
 def test_gpu_fractions_are_refused_by_other_engines(engine: str) -> None:
     with pytest.raises(
         BindingError, match=f"{TRAITS[engine].title} has no quota for fractions of a GPU; request a whole GPU"

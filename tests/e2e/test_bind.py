@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from apportion_compiler.bindings import KINDS
+from apportion_compiler.engines.registry import ENGINES
 
 from .bind_output import bind
 from .compiled_trees import POLICIES, Tree, compile_policy, installed, missing
@@ -22,7 +23,6 @@ from .workloads import pod
 pytestmark = pytest.mark.e2e
 
 POLICY = POLICIES / "every-engine"
-ENGINES = ("ack", "kai", "koordinator", "kueue", "native", "volcano", "yunikorn")
 _QUEUE = "vision"
 _DEFAULT_TOLERATION_S = 300
 

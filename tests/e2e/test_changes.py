@@ -15,6 +15,7 @@ import pytest
 
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect
+from apportion_compiler.engines.registry import ENGINES
 from apportion_compiler.engines.volcano.updates import MODEL
 from apportion_compiler.rollout.waves import waves
 
@@ -27,7 +28,6 @@ pytestmark = pytest.mark.e2e
 
 POLICY = POLICIES / "every-engine"
 STATES = ("first", "grown", "shrunk", "moved", "without-ads", "first")
-ENGINES = ("ack", "kai", "koordinator", "kueue", "native", "volcano", "yunikorn")
 
 Trees = tuple[Tree, ...]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import strategies as st
+from tests.engine_lists import engines_except
 from tests.unit.review.fit_clusters import START, VERSIONS, compiled, job
 
 from apportion_api.kai.names import GPU_FRACTION_ANNOTATION
@@ -36,7 +37,7 @@ from apportion_policy import (
 from apportion_runtime.sim.cluster import Cluster as SimulatedCluster
 from apportion_runtime.sim.scenario.format import NodeShape, Pool, Scenario, Timing, Work
 
-ALL_ENGINES = ("ack", "kai", "koordinator", "kueue", "volcano", "yunikorn")
+ALL_ENGINES = engines_except(native="it has neither guarantees nor gangs")
 N_NODES = 2
 UNITS_PER_NODE = 8
 GRACE_S = {"volcano": 0.0}

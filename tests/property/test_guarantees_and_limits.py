@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
+from tests.engine_lists import engines_except
 
 from apportion_policy import NodePool
 
@@ -73,7 +74,7 @@ def test_guarantees_and_limits_of_many_policies_hold(engine: str, teams: Teams) 
     check(engine, teams)
 
 
-COUNTING_ANY_RESOURCE = ("ack", "koordinator", "kueue", "volcano", "yunikorn")
+COUNTING_ANY_RESOURCE = engines_except(kai="its queues count only GPUs, CPU and memory", native="it has no guarantees")
 COUNTING_ANY_MODEL = ("ack", "yunikorn")
 BY_NAMESPACE = ("ack", "koordinator", "yunikorn")
 

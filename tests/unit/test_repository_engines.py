@@ -1,4 +1,4 @@
-"""An engine's package defines its behaviour: no stage of the compiler depends on an engine's name."""
+"""Engines are listed only in the registry: no stage of the compiler depends on an engine's name, and tests cover new ones."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ OF_ONE_ENGINE = {
     "compiler/apportion_compiler/checks/gpus_shared_twice.py",
     "compiler/apportion_compiler/checks/minimum_runtime_ineffective.py",
 }
+
+_POLICIES = ("diagnostics", "golden")
+"""Folders of `tests` with policies as authors write them, some of them not valid Python."""
+_MOST_LISTED = 4
+"""A test with a longer list of engines is about all of them but some."""
 
 
 def _names_an_engine(node: ast.expr) -> bool:
@@ -40,3 +45,20 @@ def _decisions() -> Iterator[str]:
 
 def test_no_stage_compares_engine_names() -> None:
     assert list(_decisions()) == []
+
+
+def _lists_of_tests() -> Iterator[str]:
+    for file in sorted((ROOT / "tests").rglob("*.py")):
+        if file.relative_to(ROOT).parts[1] in _POLICIES:
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Tuple | ast.Set | ast.List):
+                continue
+            listed = {each.value for each in node.elts if isinstance(each, ast.Constant)}
+            if len(listed & set(ENGINES)) > _MOST_LISTED:
+                yield f"{file.relative_to(ROOT).as_posix()}:{node.lineno}"
+
+
+def test_no_test_lists_all_engines_by_hand() -> None:
+    """A list that omits some states the reasons: `tests.engine_lists.engines_except`."""
+    assert list(_lists_of_tests()) == []

@@ -26,17 +26,15 @@ from apportion_compiler.emit.pulumi.policy_pack import _LEVELS, judge_of, polici
 from apportion_compiler.emit.pulumi.resource_names import resource_name, resource_type
 from apportion_compiler.emit.pulumi.resource_options import owned
 from apportion_compiler.emit.pulumi.settings import StackSettings
+from apportion_compiler.engines.registry import ENGINES
 from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 from apportion_compiler.rollout.identity import identity_of
 
 from .stack_runs import DAY, POLICY
 
 pytestmark = pytest.mark.pulumi
-ENGINES = (
-    "kai",
-    "kueue",
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("ack", "koordinator", "native", "volcano", "yunikorn")),
-)
+_EVERY_RUN = ("kai", "kueue")
+_ENGINES = [pytest.param(name, marks=() if name in _EVERY_RUN else pytest.mark.slow) for name in ENGINES]
 Objects = list[tuple[str, dict[str, Any]]]
 
 
@@ -77,7 +75,7 @@ def one(objects: Objects, kind: str, name: str) -> dict[str, Any]:
     return next(m for _, m in objects if (m["kind"], m["metadata"]["name"]) == (kind, name))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", _ENGINES)
 def test_compiled_objects_pass_the_policy_pack(engine: str) -> None:
     evaluator = judge_for(engine)
     assert said(evaluator, compiled(evaluator)) == {}

@@ -17,12 +17,12 @@ from apportion_compiler.emit.pulumi.applied_objects import load  # noqa: E402
 from apportion_compiler.emit.pulumi.environment_variables import FORMER, STAGED, UPSERT  # noqa: E402
 from apportion_compiler.emit.pulumi.resource_options import FIELD_MANAGER_ANNOTATION, plain  # noqa: E402
 from apportion_compiler.emit.pulumi.stack_targets import read_policy  # noqa: E402
+from apportion_compiler.engines.registry import ENGINES  # noqa: E402
 from apportion_compiler.targets import targets_of  # noqa: E402
 
 from .stack_runs import DAY, Registered, Run, policy_in, run_stack  # noqa: E402
 
 pytestmark = pytest.mark.pulumi
-ENGINES = ("ack", "kai", "koordinator", "kueue", "native", "volcano", "yunikorn")
 
 
 @pytest.fixture

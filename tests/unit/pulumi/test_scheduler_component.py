@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine_lists import engines_except
 
 pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
 
@@ -152,7 +153,7 @@ def test_unknown_cluster_is_refused(tmp_path: Path) -> None:
         run_stack(policy_in(tmp_path), {"environment": "on-kai", "schedulers": {"mars": {"image": IMAGE}}})
 
 
-@pytest.mark.parametrize("engine", ["kueue", "volcano", "koordinator", "yunikorn", "native"])
+@pytest.mark.parametrize("engine", engines_except(ack="it has a live scheduler", kai="it has a live scheduler"))
 def test_cluster_of_another_engine_is_refused(tmp_path: Path, engine: str) -> None:
     told = (
         f"apportion:schedulers lists one with engine {engine}, but the packaged scheduler supports only ack or kai: "

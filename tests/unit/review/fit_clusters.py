@@ -12,6 +12,7 @@ from apportion_cli.fit_inputs import ClusterCompiler, cluster_compiler, model_of
 from apportion_compiler.bindings.bind import adopt
 from apportion_compiler.bindings.options import Options
 from apportion_compiler.compile import check_policy
+from apportion_compiler.engines.registry import ENGINES
 from apportion_policy import (
     Accelerator,
     Cluster,
@@ -45,7 +46,7 @@ VERSIONS: dict[str, str | None] = {
     "koordinator": "1.8.0",
     "yunikorn": "1.8.0",
 }
-SIMULATED = ("kai", "kueue", "volcano", "ack", "koordinator", "native", "yunikorn")
+SIMULATED = ENGINES
 
 
 def policy_for(engine: str, *, nodes: int = 4, guaranteed: int = 16, limit: int = 24) -> Policy:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from apportion_compiler.engines.registry import ENGINES
 from apportion_review.fates.cluster_state import cluster_states
 from apportion_review.fates.engine_fates import engine_fates, has_fates
 
 
-@pytest.mark.parametrize("engine", ["ack", "kai", "koordinator", "kueue", "native", "volcano", "yunikorn"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_empty_cluster_has_no_fates(engine: str) -> None:
     assert has_fates(engine)
     found = engine_fates(engine, *cluster_states([], [], now=None))

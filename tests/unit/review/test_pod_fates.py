@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.engine_lists import engines_except
 from tests.unit.review.pod_objects import objects_of
 
 from apportion_review.fates.cluster_state import cluster_states
@@ -15,7 +16,7 @@ from apportion_review.fates.engine_fates import engine_fates
 from apportion_review.fates.records import EngineFates, Fate
 
 HERE = Path(__file__).parent
-ENGINES = ("ack", "koordinator", "native", "volcano", "yunikorn")
+ENGINES = engines_except(kai="test_kai_fates.py has its cases", kueue="test_kueue_fates.py has its cases")
 
 
 def cases() -> Iterator[Any]:
