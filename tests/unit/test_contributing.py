@@ -252,7 +252,7 @@ def test_added_engine_model_simulates(copy: Path) -> None:
     folder = "runtime/apportion_runtime/engines/plenum/"
     assert blocks.keys() == {f"{folder}engine.py", f"{folder}model.py"}
     _write(copy, {f"{folder}__init__.py": '"""The Plenum engine."""\n', **blocks})
-    _insert(copy / "runtime/apportion_runtime/engines/detection.py", r'^    "native",$', '    "plenum",')
+    _insert(copy / "runtime/apportion_runtime/engines/registry.py", r'^    "native",$', '    "plenum",')
     simulated = _apportion(copy, "simulate", "rendered/prod/main", "--scenario", _scenario(copy), "-o", "story")
     assert simulated.returncode == 0, simulated.stdout + simulated.stderr
     assert re.search(r"00:00:\d\d  train-0 starts", simulated.stdout), simulated.stdout

@@ -196,13 +196,12 @@ def _commands(name: str) -> list[str]:
     from apportion_compiler.bindings import ENGINES as BINDINGS
     from apportion_compiler.engines.registry import TRAITS
     from apportion_compiler.readers import READERS
-    from apportion_runtime.engines.detection import MODELS
+    from apportion_runtime.engines.registry import ENGINES as SIMULATED
 
-    has_model = any(model.name == name for model in MODELS)
     missing = {
         *(() if name in BINDINGS else ("bind",)),
         *(() if name in READERS else ("import",)),
-        *(() if has_model else ("simulate", "fit")),
+        *(() if name in SIMULATED else ("simulate", "fit")),
     }
     found = [command for command in COMMANDS if command not in missing]
     return [*found, *(("scheduler",) if TRAITS[name].live_scheduler else ())]

@@ -1,7 +1,4 @@
-"""Detection of a cluster's engine from its objects.
-
-An engine is registered by its line in `_ENGINES`: the name of its folder, whose `model.py` defines `MODEL`.
-"""
+"""Detection of a cluster's engine from its objects, among those of `registry.py`."""
 
 from __future__ import annotations
 
@@ -9,19 +6,10 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 
 from apportion_runtime.engines.base.model import Model, NoModelError
+from apportion_runtime.engines.registry import ENGINES
 from apportion_runtime.sim.scenario.format import Manifest
 
-_ENGINES = (
-    "kai",
-    "ack",
-    "kueue",
-    "volcano",
-    "koordinator",
-    "yunikorn",
-    "native",
-)
-
-MODELS: tuple[Model, ...] = tuple(import_module(f"apportion_runtime.engines.{name}.model").MODEL for name in _ENGINES)
+MODELS: tuple[Model, ...] = tuple(import_module(f"apportion_runtime.engines.{name}.model").MODEL for name in ENGINES)
 """Every engine that the compiler emits for. A cluster without objects of any other engine is plain Kubernetes."""
 _NATIVE = next(model for model in MODELS if model.name == "native")
 

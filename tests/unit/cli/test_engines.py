@@ -13,7 +13,7 @@ from apportion_compiler.backends import BACKENDS
 from apportion_compiler.bindings import ENGINES as BINDINGS
 from apportion_compiler.engines.registry import ENGINES, TRAITS
 from apportion_compiler.readers import READERS
-from apportion_runtime.engines.detection import MODELS
+from apportion_runtime.engines.registry import ENGINES as SIMULATED
 
 from .conftest import Run
 
@@ -83,8 +83,8 @@ def test_unknown_engine_is_one_sentence(run: Run, name: str, message: str) -> No
 _PARTS = {
     "bind": BINDINGS,
     "import": READERS,
-    "simulate": {model.name for model in MODELS},
-    "fit": {model.name for model in MODELS},
+    "simulate": SIMULATED,
+    "fit": SIMULATED,
 }
 
 
@@ -99,7 +99,7 @@ def test_commands_are_those_whose_part_exists(run: Run, name: str) -> None:
     [
         ("apportion_compiler.bindings.ENGINES", {"bind"}),
         ("apportion_compiler.readers.READERS", {"import"}),
-        ("apportion_runtime.engines.detection.MODELS", {"simulate", "fit"}),
+        ("apportion_runtime.engines.registry.ENGINES", {"simulate", "fit"}),
     ],
 )
 def test_commands_of_an_engine_without_an_optional_part(

@@ -28,6 +28,13 @@ def test_help_imports_no_heavy_module(arguments: list[str]) -> None:
     assert not HEAVY & {name.partition(".")[0] for name in finished.stdout.splitlines()[-1].split()}
 
 
+def test_list_of_engines_imports_no_simulated_engine() -> None:
+    program = "import sys; from apportion_cli.main import main; main(['engines']); print(*sys.modules)"
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name for name in finished.stdout.splitlines()[-1].split() if name.startswith("apportion_runtime.")}
+    assert loaded == {"apportion_runtime.engines", "apportion_runtime.engines.registry"}
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_help_of_every_command_fits_80_columns(verb: str, run: Run) -> None:
     result = run(verb, "--help")

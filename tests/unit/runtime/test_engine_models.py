@@ -12,6 +12,7 @@ import pytest
 import apportion_runtime.engines
 from apportion_policy.engine import Engine
 from apportion_runtime.engines.detection import MODELS
+from apportion_runtime.engines.registry import ENGINES
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.scenario.reader import read_scenario
 
@@ -28,7 +29,7 @@ workloads:
 def test_engine_folders_are_registered() -> None:
     folder = Path(apportion_runtime.engines.__path__[0])
     rooms = {each.name for each in folder.iterdir() if (each / "__init__.py").exists()}
-    assert {model.name for model in MODELS} == rooms - SHARED <= {engine.value for engine in Engine}
+    assert set(ENGINES) == {model.name for model in MODELS} == rooms - SHARED <= {engine.value for engine in Engine}
 
 
 def _blocks() -> dict[str, str]:
