@@ -45,7 +45,7 @@ class QueueOverride(Declaration):
     clusters: tuple[Identifier, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Clusters in the environment that the override applies to. Unset: all.",
+        description="Clusters in the environment that the override applies to. If unset, all.",
     )
     guaranteed: Resources | None = Field(default=None, description="Guarantee in this environment.")
     limit: Resources | None = Field(default=None, description="Limit in this environment.")

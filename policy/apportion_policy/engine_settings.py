@@ -22,7 +22,7 @@ class LiveScheduler(Declaration):
     reservation_image: str | None = Field(
         default=None,
         min_length=1,
-        description="KAI's `resourcereservation` image, which reserves shared GPUs. Unset: pods that share a GPU stay pending.",
+        description="KAI's `resourcereservation` image, which reserves shared GPUs. If unset, pods that share a GPU stay pending.",
     )
 
 
@@ -50,7 +50,8 @@ class KaiSettings(Declaration):
         description="Maximum number of jobs that consolidation may move to make room for another job (KAI's default: 16); 0: none.",
     )
     gpu_sharing: bool | None = Field(
-        default=None, description="Value of global.gpuSharing in the chart. Unset: true if any queue uses GPU sharing."
+        default=None,
+        description="Value of global.gpuSharing in the chart. If unset, it is true if any queue uses GPU sharing.",
     )
     emit_installed_priority_classes: bool = Field(
         default=False,
@@ -100,7 +101,7 @@ class AckSettings(Declaration):
 
     queue_policy: QueuePolicy | None = Field(
         default=None,
-        description="Policy for queues that do not set their own. Unset: kube-queue's default, Round; no Queue objects are emitted.",
+        description="Policy for queues that do not set their own. If unset, kube-queue's default of Round applies, and no Queue objects are emitted.",
     )
 
 
@@ -109,5 +110,5 @@ class AckQueue(Declaration):
 
     queue_policy: QueuePolicy | None = Field(
         default=None,
-        description="How the queue's jobs are dequeued; inherited. Unset: the cluster's `ack` setting applies.",
+        description="How the queue's jobs are dequeued; inherited. If unset, the cluster's `ack` setting applies.",
     )

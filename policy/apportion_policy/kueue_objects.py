@@ -64,10 +64,11 @@ class KueueQueue(Declaration):
     )
     preemption: KueuePreemption | None = Field(
         default=None,
-        description="Workloads that this queue's workloads may evict. Unset: borrowed quota is reclaimed, and lower-priority workloads are preempted.",
+        description="Workloads that this queue's workloads may evict. If unset, borrowed quota is reclaimed, and lower-priority workloads are preempted.",
     )
     local_queues: tuple[KueueLocalQueue, ...] | None = Field(
-        default=None, description="Its LocalQueues. Unset: one in each of its namespaces, named after the queue's id."
+        default=None,
+        description="Its LocalQueues. If unset, one in each of its namespaces, named after the queue's id.",
     )
     labels: Mapping[str, str] = Field(default={}, description="Additional labels for this object only.")
     annotations: Mapping[str, str] = Field(default={}, description="Additional annotations for this object only.")

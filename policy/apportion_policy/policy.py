@@ -86,7 +86,7 @@ class Policy(Declaration):
     environments: tuple[Environment, ...] = Field(default=(), description="Environments where the policy applies.")
     priority_classes: tuple[PriorityClass, ...] = Field(
         default=DEFAULT_PRIORITY_CLASSES,
-        description="Priority classes. Unset: the four classes that KAI's chart installs.",
+        description="Priority classes. If unset, the four classes that KAI's chart installs.",
     )
     node_pools: tuple[NodePool, ...] = Field(default=(), description="Pools of identical machines.")
     provisioning_plans: tuple[ProvisioningPlan, ...] = Field(

@@ -94,7 +94,7 @@ class Maintenance(Declaration):
     """Maintenance windows and exclusions of the provider."""
 
     window: MaintenanceWindow | None = Field(
-        default=None, description="When maintenance may happen. Unset: at any time."
+        default=None, description="When maintenance may happen. If unset, at any time."
     )
     exclusions: tuple[MaintenanceExclusion, ...] = Field(default=(), description="When upgrades are not allowed.")
 
@@ -109,17 +109,17 @@ class NodePool(Declaration):
     machine_type: str | None = Field(default=None, description="The provider's machine type, such as a3-highgpu-8g.")
     cpu: Cpu | None = Field(default=None, description="CPU cores available to workloads on each machine.")
     memory: Memory | None = Field(default=None, description="Memory available to workloads on each machine.")
-    accelerator: Accelerator | None = Field(default=None, description="GPUs in each machine. Unset: no GPUs.")
+    accelerator: Accelerator | None = Field(default=None, description="GPUs in each machine. If unset, no GPUs.")
     min_nodes: int = Field(default=0, ge=0, description="Minimum number of machines.")
     max_nodes: int = Field(ge=0, description="Maximum number of machines.")
     labels: Mapping[str, str] = Field(default={}, description="Node labels, in addition to those that backends add.")
     taints: tuple[Taint, ...] = Field(default=(), description="Taints on the pool's nodes.")
     spot: bool = Field(default=False, description="Use spot instances, which the provider may reclaim at any time.")
-    zones: tuple[str, ...] = Field(default=(), description="Provider zones to use. Unset: the provider's default.")
+    zones: tuple[str, ...] = Field(default=(), description="Provider zones to use. If unset, the provider's default.")
     maintenance: Maintenance | None = Field(default=None, description="When the provider may disrupt the pool's nodes.")
-    provisioning: PlanRef | None = Field(default=None, description="Plan for queued provisioning. Unset: none.")
+    provisioning: PlanRef | None = Field(default=None, description="Plan for queued provisioning. If unset, none.")
     sharing: Annotated[TimeSlicing | Mps | Mig, Field(discriminator="kind")] | None = Field(
-        default=None, description="How workloads share a GPU. Unset: no sharing."
+        default=None, description="How workloads share a GPU. If unset, no sharing."
     )
     reservation: str | None = Field(default=None, description="Capacity reservation with the provider.")
     topology: Identifier | None = Field(

@@ -25,7 +25,7 @@ class PriorityClass(Declaration):
     )
     queues: tuple[QueueRef, ...] | None = Field(
         default=None,
-        description="Queues whose workloads may use the class, including all queues below them. Unset: all queues.",
+        description="Queues whose workloads may use the class, including all queues below them. If unset, all queues.",
     )
     global_default: bool = Field(default=False, description="Whether pods that do not specify a class use this one.")
     description: str | None = Field(default=None, description="Description in the PriorityClass object.")

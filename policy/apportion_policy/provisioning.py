@@ -35,15 +35,15 @@ class ProvisioningPlan(Declaration):
     provisioning_class: str = Field(default=QUEUED_PROVISIONING_GKE, description="The provider's provisioning class.")
     max_run_duration: Duration | None = Field(
         default=None,
-        description="Maximum lifetime of provisioned nodes. Unset: the provider's limit, seven days on GKE.",
+        description="Maximum lifetime of provisioned nodes. If unset, the provider's limit, seven days on GKE.",
     )
     max_nodes_per_request: int | None = Field(
         default=None,
         ge=1,
-        description="Maximum number of nodes per request. Unset: the provider's limit, 1,000 on GKE.",
+        description="Maximum number of nodes per request. If unset, the provider's limit, 1,000 on GKE.",
     )
     retry_limit: int | None = Field(
-        default=None, ge=0, description="Number of retries after a failure. Unset: the engine's default."
+        default=None, ge=0, description="Number of retries after a failure. If unset, the engine's default."
     )
     retry_backoff_base: Duration | None = Field(default=None, description="Time to wait before the first retry.")
     retry_backoff_max: Duration | None = Field(default=None, description="Maximum time to wait before a retry.")

@@ -24,7 +24,7 @@ class Override(Declaration):
     reason: str = Field(min_length=1, description="Reason, for the reviewer.")
     owner: Owner
     environments: tuple[EnvironmentRef, ...] | None = Field(
-        default=None, description="Environments that the override applies to. Unset: all."
+        default=None, description="Environments that the override applies to. If unset, all."
     )
     guaranteed: Resources | None = Field(default=None, description="Guarantee from `begin` to `end`.")
     limit: Resources | None = Field(default=None, description="Limit from `begin` to `end`.")
@@ -75,21 +75,21 @@ class Queue(Declaration):
     )
     users: tuple[UserLimit, ...] = Field(default=(), description="Per-user limits.")
     guaranteed: Resources | None = Field(
-        default=None, description="Guaranteed amounts. Unset: 0 for a leaf, otherwise the sum of its children's."
+        default=None, description="Guaranteed amounts. If unset, 0 for a leaf, otherwise the sum of its children's."
     )
-    limit: Resources | None = Field(default=None, description="Maximum amounts. Unset: the parent's limit.")
+    limit: Resources | None = Field(default=None, description="Maximum amounts. If unset, the parent's limit.")
     lending_limit: Resources | None = Field(
-        default=None, description="How much of its idle guarantee other queues may use. Unset: all of it."
+        default=None, description="How much of its idle guarantee other queues may use. If unset, all of it."
     )
     over_quota_weight: OverQuotaWeight | None = Field(
         default=None,
-        description="Weight for dividing surplus resources among siblings. Unset: 1; 0: the queue gets no surplus.",
+        description="Weight for dividing surplus resources among siblings. If unset, 1; if 0, the queue gets no surplus.",
     )
     priority: int | None = Field(
         default=None,
         ge=0,
         le=2**31 - 1,
-        description="Queues with a higher value receive surplus first and lose it last. Unset: 100.",
+        description="Queues with a higher value receive surplus first and lose it last. If unset, 100.",
     )
     preempt_min_runtime: Duration | None = Field(
         default=None,
@@ -102,11 +102,11 @@ class Queue(Declaration):
     gpu_sharing: bool | None = Field(default=None, description="Whether workloads may request fractions of a GPU.")
     pools: tuple[PoolRef, ...] | None = Field(
         default=None,
-        description="Node pools that the queue may use; inherited. Unset on the queue and its ancestors: all of a cluster's pools.",
+        description="Node pools that the queue may use; inherited. If unset on the queue and its ancestors, all of a cluster's pools.",
     )
     priority_classes: tuple[PriorityClassRef, ...] | None = Field(
         default=None,
-        description="Priority classes that its workloads may use; inherited. Unset on the queue and its ancestors: all classes.",
+        description="Priority classes that its workloads may use; inherited. If unset on the queue and its ancestors, all classes.",
     )
     overrides: tuple[Override, ...] = Field(default=(), description="Time-boxed changes.")
     labels: Mapping[str, str] = Field(default_factory=dict, description="Additional labels for its emitted objects.")
