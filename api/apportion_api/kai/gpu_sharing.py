@@ -61,7 +61,7 @@ _DEVICES_ALONE = GpuSharingFault(
 _INVALID_MEMORY = GpuSharingFault(
     GPU_MEMORY_ANNOTATION,
     "gpu-memory annotation value must be a positive integer greater than 0",
-    "use a number of MiB, such as 2000",
+    "specify the memory in MiB, such as 2000",
     "a positive integer in MiB, such as 2000",
 )
 _INVALID_FRACTION = GpuSharingFault(
@@ -73,7 +73,7 @@ _INVALID_FRACTION = GpuSharingFault(
 _INVALID_DEVICES = GpuSharingFault(
     GPU_DEVICES_ANNOTATION,
     "fraction count annotation value must be a positive integer greater than 0",
-    "use a number of devices, such as 2",
+    "specify the number of devices, such as 2",
     "a positive integer, such as 2",
 )
 

@@ -15,7 +15,7 @@ from apportion_review.review import ClusterReview, Review
 from apportion_review.unknown_clusters import changed_clusters, clusters_text, unknown_clusters
 
 _PHRASES: Mapping[Fate, tuple[str, str]] = {
-    Fate.EVICTED: ("{} is evicted now on {}", "{} are evicted now on {}"),
+    Fate.EVICTED: ("{} is evicted immediately on {}", "{} are evicted immediately on {}"),
     Fate.STUCK: ("{} keeps running above its queue's limit on {}", "{} keep running above their queues' limits on {}"),
     Fate.ON_DEMAND: ("{} becomes reclaimable on demand on {}", "{} become reclaimable on demand on {}"),
     Fate.UNKNOWN: ("what happens to {} on {} is unknown", "what happens to {} on {} is unknown"),

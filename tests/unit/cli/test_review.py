@@ -77,7 +77,7 @@ def test_pending_work_evicts_after_a_quota_move(run: Run, repository: Path) -> N
     assert (told.code, told.err) == (11, "")
     lines = told.out.splitlines()
     assert lines[1] == (
-        "### 🔴 1 running workload is evicted now on prod/one; gate --max-evictions failed. Needs approval from @acme/vision."
+        "### 🔴 1 running workload is evicted immediately on prod/one; gate --max-evictions failed. Needs approval from @acme/vision."
     )
     assert any(line.startswith("| `tracker` | `vision` | 4 H100 | **evicted now** |") for line in lines)
     assert "snapshot" in told.out

@@ -44,7 +44,7 @@ def test_marker_and_verdict_come_first(cut: Review) -> None:
     lines = comment(with_fates(cut, [row("a", Fate.EVICTED), row("b", Fate.SAFE)])).splitlines()
     assert lines[:2] == [
         MARKER,
-        "### 🔴 1 running workload is evicted now on prod/one. Needs approval from @acme/vision-leads.",
+        "### 🔴 1 running workload is evicted immediately on prod/one. Needs approval from @acme/vision-leads.",
     ]
 
 

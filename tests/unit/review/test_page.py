@@ -30,7 +30,7 @@ def test_parts(cut: Review) -> None:
     )
     page = review_page(replace(cut, clusters=(replace(cut.clusters[0], load=load),)))
     for part in (
-        "<h1>1 running workload is evicted now on prod/one.</h1>",
+        "<h1>1 running workload is evicted immediately on prod/one.</h1>",
         '<th scope="row">detector</th>',
         "<td>16 → 12 (−4)</td>",
         "<td>1m → ≥ 7h</td>",

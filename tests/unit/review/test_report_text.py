@@ -62,7 +62,10 @@ def test_verdict_says_who_has_approved(
 
 def test_verdict_on_destroyed_work_says_who_has_approved(tmp_path: Path) -> None:
     review = with_fates(reviewed(tmp_path, CUT, given_approvals=("@acme/vision-leads",)), [row("a", Fate.EVICTED)])
-    assert verdict(review).headline == "1 running workload is evicted now on prod/one; approved by @acme/vision-leads."
+    assert (
+        verdict(review).headline
+        == "1 running workload is evicted immediately on prod/one; approved by @acme/vision-leads."
+    )
 
 
 def test_rollout_step_lists_drains_before_actions(tmp_path: Path) -> None:

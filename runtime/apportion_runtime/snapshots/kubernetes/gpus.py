@@ -24,6 +24,10 @@ from apportion_runtime.snapshots.quantities import parse_integer
 
 _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _READ = frozenset((GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, GPU_DEVICES_ANNOTATION))
+_CURES = {
+    GPU_FRACTION_ANNOTATION: "use a fraction such as 0.5",
+    GPU_MEMORY_ANNOTATION: "specify the memory in MiB, such as 2000",
+}
 
 
 def gpu_request(pod: Object, asked: GpuRequest, claimed: int, faults: list[Fault]) -> tuple[GpuRequest, bool]:
@@ -94,9 +98,7 @@ def _integer(pod: Object, key: str, faults: list[Fault]) -> int | None:
 def _ignored(pod: Object, key: str, why: str, faults: list[Fault]) -> None:
     message = f"annotation `{key}`: {why}; the engine ignores the annotation"
     place = pod.place.at("metadata", "annotations", key)
-    faults.append(
-        Fault(IGNORED_VALUE, pod.address, message, "use a fraction such as 0.5, or an integer number of MiB", place)
-    )
+    faults.append(Fault(IGNORED_VALUE, pod.address, message, _CURES.get(key, "use an integer"), place))
 
 
 def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:
