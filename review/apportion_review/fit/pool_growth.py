@@ -26,7 +26,7 @@ def pool_changes(
     """Yield, for each pool that helps, the smallest number of nodes with which the workload starts without evictions.
 
     The nodes are part of the snapshot, so pending work is scheduled on them first, as under a raised quota. The bisection
-    assumes that additional nodes never prevent a start.
+    assumes that additional nodes never prevent a start; they do if pending work starts on them and uses up a limit.
 
     Args:
         observed: The cluster.
