@@ -18,11 +18,12 @@ from apportion_compiler.backends.capability import Feature, Output
 from apportion_compiler.backends.metadata import source_of
 from apportion_compiler.compile import Compilation, Target
 from apportion_compiler.emit.output_folder import LinkedPathError, OutputFolder, open_output
-from apportion_compiler.emit.rendered_trees import RenderedTree, rendered_trees, write_trees
+from apportion_compiler.emit.rendered_trees import RenderedTree, commit_trees, rendered_trees
 from apportion_compiler.emit.tree import PRUNE, RETAINED_KINDS, ObjectKey, object_key, pruned_objects
-from apportion_compiler.emit.tree_files import TreeChange, entries_outside, objects_of_base
+from apportion_compiler.emit.tree_files import TreeChange, entries_outside, objects_of_base, stage_tree
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.fidelity import FidelityLine, fidelity
+from apportion_compiler.ir.program import Program
 
 _MOST_FILES = 6
 
@@ -91,10 +92,17 @@ def render(
     try:
         with open_output(out, writing=write) as folder, _opened(base) as held:
             former = None if base is None else partial(objects_of_base, held, folder)
-            trees = rendered_trees(compilation, folder, former=former)
+            changes: dict[str, TreeChange] = {}
+            reports: list[TargetReport] = []
+            # One at a time, because the trees of a large policy do not fit in memory together.
+            for tree, output in rendered_trees(compilation, folder, former=former):
+                if write and folder is not None:
+                    stage_tree(folder, tree.name, tree.files, tree.change)
+                changes[tree.name] = tree.change
+                reports.append(_report(compilation.programs[tree.target], tree, output, out))
             if write and folder is not None:
-                write_trees(folder, trees)
-            foreign = entries_outside(folder, [tree.name for tree in trees]) if is_whole else ()
+                commit_trees(folder, changes)
+            foreign = entries_outside(folder, changes) if is_whole else ()
     except LinkedPathError as linked:
         raise PreconditionError(str(linked), hint="remove it; nothing was written") from None
     except ValueError as malformed:
@@ -103,7 +111,7 @@ def render(
         raise PreconditionError(
             f"{refused.filename or out} cannot be {'written' if write else 'read'}: {refused.strerror}"
         ) from refused
-    return CompileReport(out, tuple(_report(compilation, tree, out) for tree in trees), foreign)
+    return CompileReport(out, tuple(reports), foreign)
 
 
 def _opened(base: Path | None) -> AbstractContextManager[OutputFolder | None]:
@@ -230,9 +238,8 @@ def report_json(compiled: CompileReport) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _report(compilation: Compilation, tree: RenderedTree, out: Path) -> TargetReport:
+def _report(program: Program, tree: RenderedTree, output: Output, out: Path) -> TargetReport:
     target = tree.target
-    output, program = compilation.outputs[target], compilation.programs[target]
     kinds = Counter(str(manifest["kind"]) for manifest in output.manifests)
     gone = pruned_objects(tree.files[PRUNE])
     backend = BACKENDS.get(target.backend)

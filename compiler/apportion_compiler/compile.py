@@ -6,8 +6,8 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -94,12 +94,34 @@ def compile_policy(policy: Policy, targets: tuple[Target, ...], as_of: date) -> 
 
 def compile_checked(checked: CheckResult, targets: tuple[Target, ...]) -> Compilation:
     """Emit a policy that has been checked. See `compile_policy`."""
+    compilation = compile_on_demand(checked, targets)
+    return replace(compilation, outputs=dict(compilation.outputs))
+
+
+def compile_on_demand(checked: CheckResult, targets: tuple[Target, ...]) -> Compilation:
+    """Emit a checked policy target by target: each look-up of an output emits it, and none is kept."""
     diagnostics = tuple(d for d in checked.diagnostics if _concerns(d, targets, checked.programs))
     if checked.graph is None or has_errors(diagnostics):
         return Compilation({}, {}, diagnostics)
     programs = {target: checked.programs[target.scope] for target in targets}
-    outputs = {target: managed(EMITTERS[target.backend].emit(program), program) for target, program in programs.items()}
-    return Compilation(programs, outputs, diagnostics)
+    return Compilation(programs, EmittedOutputs(programs), diagnostics)
+
+
+class EmittedOutputs(Mapping[Target, "Output"]):
+    """The output of each target, emitted when it is looked up."""
+
+    def __init__(self, programs: Mapping[Target, Program]) -> None:
+        self._programs = programs
+
+    def __getitem__(self, target: Target) -> Output:
+        program = self._programs[target]
+        return managed(EMITTERS[target.backend].emit(program), program)
+
+    def __iter__(self) -> Iterator[Target]:
+        return iter(self._programs)
+
+    def __len__(self) -> int:
+        return len(self._programs)
 
 
 def in_environments(diagnostics: Iterable[Diagnostic], environments: Collection[str]) -> tuple[Diagnostic, ...]:

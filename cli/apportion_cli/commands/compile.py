@@ -89,7 +89,7 @@ def compile_(
     from apportion_cli.inputs import read_policy
 
     inputs = read_policy(policy, limits(time_limit, memory_limit))
-    from apportion_compiler.compile import compile_policy
+    from apportion_compiler.compile import check_policy, compile_on_demand
     from apportion_compiler.diagnostics.diagnostic import has_errors
     from apportion_compiler.errors import UnknownTargetError
     from apportion_compiler.targets import targets_of
@@ -101,7 +101,7 @@ def compile_(
         wanted = targets_of(inputs.policy, env, targets)
     except UnknownTargetError as unknown:
         raise click.UsageError(str(unknown)) from unknown
-    compilation = compile_policy(inputs.policy, wanted, as_of)
+    compilation = compile_on_demand(check_policy(inputs.policy, as_of), wanted)
     exit_code = show_findings(console, inputs, compilation.diagnostics, fail_on)
     if has_errors(compilation.diagnostics):
         return ExitCode.FINDINGS if check else exit_code

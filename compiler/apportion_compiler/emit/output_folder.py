@@ -12,7 +12,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -48,6 +48,8 @@ class OutputFolder:
     _fd: int
     _staged: list[StagedFile] = field(default_factory=list)
     _made: list[str] = field(default_factory=list)
+    # The folders with staged files, by name: a tree has more files than a process may open.
+    _folders: dict[str, int] = field(default_factory=dict)
 
     def files(self, below: str = "") -> Iterator[str]:
         """Yield the name of every entry that is not a directory, in order; links are yielded and not followed.
@@ -89,34 +91,35 @@ class OutputFolder:
             LinkedPathError: If a folder above it is a link, or the target is a folder.
             OSError: If it cannot be written.
         """
-        with _parent(self._fd, name, self.path, made=self._made) as (parent, leaf):
-            found = _kind(parent, leaf)
-            if found is not None and stat.S_ISDIR(found):
-                raise LinkedPathError(f"{self.path / name} is a folder, not a file")
-            temporary = f".apportion-{os.urandom(8).hex()}.tmp"
-            self._staged.append(StagedFile(os.dup(parent), temporary, leaf))
-            descriptor = os.open(temporary, _NEW, 0o666, dir_fd=parent)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
+        above, _, leaf = name.rpartition("/")
+        parent = self._folders.get(above)
+        if parent is None or not _is_file_name(leaf):
+            with _parent(self._fd, name, self.path, made=self._made) as (opened, leaf):
+                parent = self._folders[above] = os.dup(opened)
+        found = _kind(parent, leaf)
+        if found is not None and stat.S_ISDIR(found):
+            raise LinkedPathError(f"{self.path / name} is a folder, not a file")
+        temporary = f".apportion-{os.urandom(8).hex()}.tmp"
+        self._staged.append(StagedFile(parent, temporary, leaf))
+        descriptor = os.open(temporary, _NEW, 0o666, dir_fd=parent)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
 
     def commit(self) -> None:
         """Move every staged file to its target. A link there is replaced, not followed."""
         for staged in self._staged:
             os.replace(staged.temporary, staged.name, src_dir_fd=staged.folder, dst_dir_fd=staged.folder)
-            os.close(staged.folder)
         self._staged.clear()
         self._made.clear()
+        self._close_folders()
 
     def discard(self) -> None:
         """Remove every staged file, and the folders that were created for them."""
         for staged in self._staged:
-            try:
+            with suppress(FileNotFoundError):
                 os.unlink(staged.temporary, dir_fd=staged.folder)
-            except FileNotFoundError:
-                pass
-            finally:
-                os.close(staged.folder)
         self._staged.clear()
+        self._close_folders()
         for name in reversed(self._made):
             self._remove_if_empty(name)
         self._made.clear()
@@ -128,6 +131,11 @@ class OutputFolder:
         above = name.rpartition("/")[0]
         while above and self._remove_if_empty(above):
             above = above.rpartition("/")[0]
+
+    def _close_folders(self) -> None:
+        for descriptor in self._folders.values():
+            os.close(descriptor)
+        self._folders.clear()
 
     def _remove_if_empty(self, name: str) -> bool:
         with _parent(self._fd, name, self.path) as (parent, leaf):
@@ -239,10 +247,14 @@ def _step(parent: int, part: str, path: Path, *, create: bool, made: list[str] |
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
 
 
+def _is_file_name(leaf: str) -> bool:
+    return leaf not in ("", ".", "..") and "\0" not in leaf
+
+
 @contextmanager
 def _parent(top: int, name: str, path: Path, made: list[str] | None = None) -> Generator[tuple[int, str]]:
     *folders, leaf = name.split("/")
-    if leaf in ("", ".", "..") or "\0" in leaf:
+    if not _is_file_name(leaf):
         raise LinkedPathError(f"{path / name}: `{leaf}` is not a valid file name")
     descriptor = os.dup(top)
     try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from apportion_compiler.backends.capability import Output
 from apportion_compiler.compile import Compilation, Target
 from apportion_compiler.emit.output_folder import OutputFolder
 from apportion_compiler.emit.tree import ObjectKey, render_target
@@ -13,8 +14,8 @@ from apportion_compiler.emit.tree_files import (
     compare_tree,
     former_objects,
     remove_former_files,
-    stage_tree,
 )
+from apportion_compiler.ir.program import Program
 
 Former = Callable[[str], Iterable[ObjectKey]]
 """Returns the objects of an earlier tree, given its folder below the output folder."""
@@ -45,8 +46,8 @@ def tree_of(target: Target) -> str:
 
 def rendered_trees(
     compilation: Compilation, root: OutputFolder | None, *, former: Former | None = None
-) -> tuple[RenderedTree, ...]:
-    """Return the tree of each target.
+) -> Iterator[tuple[RenderedTree, Output]]:
+    """Yield the tree of each target and the output that it was rendered from, one after the other.
 
     Args:
         compilation: The compilation.
@@ -58,39 +59,36 @@ def rendered_trees(
         LinkedPathError: If an earlier tree is a link.
         OSError: If an earlier tree cannot be read.
     """
-    trees: list[RenderedTree] = []
-    for target in compilation.outputs:
+    for target, output in compilation.outputs.items():
         name = tree_of(target)
         try:
             formerly = former_objects(root, name) if former is None else former(name)
         except ValueError as malformed:
             raise ValueError(f"{name}/{malformed}") from None
-        files = _files(compilation, target, formerly)
-        trees.append(RenderedTree(target, name, files, compare_tree(root, name, files)))
-    return tuple(trees)
+        files = render_target(output, _identity(target, compilation.programs[target]), formerly)
+        yield RenderedTree(target, name, files, compare_tree(root, name, files)), output
 
 
-def write_trees(root: OutputFolder, trees: Sequence[RenderedTree]) -> None:
-    """Write the trees to the output folder: all files or, on an error, none.
+def commit_trees(root: OutputFolder, changes: Mapping[str, TreeChange]) -> None:
+    """Move the staged files of trees to their places, and delete the files of earlier trees.
+
+    Args:
+        root: The output folder; a file that was not staged keeps its content.
+        changes: The changes by folder of a tree.
 
     Raises:
-        LinkedPathError: If a folder of a tree is a link, or a folder exists where a file is expected.
         OSError: If a file cannot be written.
     """
-    for tree in trees:
-        stage_tree(root, tree.name, tree.files, tree.change)
     root.commit()
-    for tree in trees:
-        remove_former_files(root, tree.name, tree.change)
+    for name, change in changes.items():
+        remove_former_files(root, name, change)
 
 
-def _files(compilation: Compilation, target: Target, formerly: Iterable[ObjectKey]) -> Mapping[str, bytes]:
-    output, program = compilation.outputs[target], compilation.programs[target]
-    identity = {
+def _identity(target: Target, program: Program) -> Mapping[str, str]:
+    return {
         "organisation": program.organisation,
         "environment": target.environment,
         "cluster": target.cluster,
         "target": target.backend,
         "engineVersion": program.engine_version,
     }
-    return render_target(output, identity, formerly)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -279,3 +280,17 @@ class _WithoutAnchors(yaml.CSafeDumper):
 
 
 _WithoutAnchors.add_representer(str, _WithoutAnchors.represent_text)
+
+
+def test_more_files_than_a_process_may_open_are_staged(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, limits[0]), limits[1]))
+    try:
+        with open_output(tmp_path / "out", writing=True) as folder:
+            assert folder is not None
+            for number in range(400):
+                folder.stage(f"kind/{number}.yaml", b"text")
+            folder.commit()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert len(list((tmp_path / "out" / "kind").iterdir())) == 400

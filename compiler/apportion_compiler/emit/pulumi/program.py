@@ -43,7 +43,8 @@ from apportion_compiler.emit.pulumi.stack_targets import (
 )
 from apportion_compiler.emit.pulumi.unapplied_settings import unapplied
 from apportion_compiler.emit.pulumi.update_plan import NextUpdate, next_update, several_updates
-from apportion_compiler.emit.rendered_trees import rendered_trees, write_trees
+from apportion_compiler.emit.rendered_trees import commit_trees, rendered_trees
+from apportion_compiler.emit.tree_files import TreeChange, stage_tree
 
 Transformation = Callable[[pulumi.ResourceTransformationArgs], pulumi.ResourceTransformationResult | None]
 
@@ -87,15 +88,19 @@ def _run(today: date, root: Path, environment: Mapping[str, str], *, allow_missi
 def _render(compilation: Compilation, out: Path) -> None:
     writes = not pulumi.runtime.is_dry_run()
     with open_output(out, writing=writes) as folder:
-        trees = rendered_trees(compilation, folder)
+        changes: dict[str, TreeChange] = {}
+        for tree, _ in rendered_trees(compilation, folder):
+            if writes and folder is not None:
+                stage_tree(folder, tree.name, tree.files, tree.change)
+            changes[tree.name] = tree.change
         if writes and folder is not None:
-            write_trees(folder, trees)
-    for tree in trees:
-        n_files = len((*tree.change.added, *tree.change.changed, *tree.change.removed))
+            commit_trees(folder, changes)
+    for name, change in changes.items():
+        n_files = len((*change.added, *change.changed, *change.removed))
         pulumi.info(
-            f"{out / tree.name}: {counted(n_files, 'file')} {'written' if writes else agreeing(n_files, 'changes', 'change')}"
+            f"{out / name}: {counted(n_files, 'file')} {'written' if writes else agreeing(n_files, 'changes', 'change')}"
         )
-    pulumi.export("rendered", [(out / tree.name).as_posix() for tree in trees])
+    pulumi.export("rendered", [(out / name).as_posix() for name in changes])
 
 
 def _former(environment: Mapping[str, str]) -> applied.AppliedState:
