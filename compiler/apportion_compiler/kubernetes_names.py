@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from functools import lru_cache
 
 MAX_NAME = 63
 """Maximum length of a label value, and of an RFC 1123 label."""
@@ -21,8 +22,11 @@ _GKE_NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _GKE_LENGTH = 40
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _MAX_PREFIX = 253
+_MAX_KNOWN = 65_536
 
 
+# The same few identities are named in the objects of every engine.
+@lru_cache(maxsize=_MAX_KNOWN)
 def object_name(identity: str) -> str:
     """Return the `metadata.name` of an identity's object, at most 63 characters.
 
@@ -45,6 +49,7 @@ def versioned_name(identity: str, content: str) -> str:
     return _with_digest(re.sub(r"[^a-z0-9]+", "-", _ascii(identity).lower()), content)
 
 
+@lru_cache(maxsize=_MAX_KNOWN)
 def label_value(text: str) -> str:
     """Return a label value for text that is not an object's name, such as an owner; empty text stays empty."""
     if is_label_value(text):

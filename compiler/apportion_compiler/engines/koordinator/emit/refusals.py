@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from apportion_api.koordinator.names import INSTALLED_CLASSES, UNCOUNTED_BANDS
 from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.backends.quota_tree import beyond_numbers
 from apportion_compiler.engines.koordinator.emit.quotas import lends_partially, weighs_nothing
-from apportion_compiler.engines.koordinator.emit.trees import trees_of
+from apportion_compiler.engines.koordinator.emit.trees import Tree, trees_of
 from apportion_compiler.ir.program import PriorityClass, Program, Queue
 
 
 def refusals(program: Program) -> Iterator[Refusal]:
     """Yield refusals of values beyond the table of capabilities."""
     yield from _lending(program)
-    yield from _weights(program)
     trees = trees_of(program)
+    yield from _weights(trees)
     yield from beyond_numbers(program, [tree.numbers.total for tree in trees], by_model=len(trees) > 1)
     for cls in program.priority_classes:
         yield from _priority(cls)
@@ -41,8 +41,8 @@ def _lending(program: Program) -> Iterator[Refusal]:
             )
 
 
-def _weights(program: Program) -> Iterator[Refusal]:
-    for tree in trees_of(program):
+def _weights(trees: Sequence[Tree]) -> Iterator[Refusal]:
+    for tree in trees:
         for queue in tree.queues:
             if weighs_nothing(queue, tree):
                 yield _of_queue(

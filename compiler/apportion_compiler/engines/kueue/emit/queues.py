@@ -49,12 +49,12 @@ def cohorts(program: Program, layout: Layout, division: Division) -> Iterator[Ma
             "metadata": metadata(program, root, program.source),
             "spec": {"resourceGroups": surplus} if surplus else {},
         }
-    names = {queue.id: queue_name(queue) for queue in program.queues}
+    names = _parent_names(program, root)
     for queue in program.queues:
         if not queue.is_leaf and not queue.kueue.without_object:
             held = cohort_groups(queue, groups, division)
             spec: dict[str, object] = {
-                **_parent(program, queue, names, "parentName"),
+                **_parent(queue, names, "parentName"),
                 **({"resourceGroups": held} if held else {}),
                 "fairSharing": {"weight": _weight(program, queue)},
             }
@@ -69,12 +69,12 @@ def cohorts(program: Program, layout: Layout, division: Division) -> Iterator[Ma
 def cluster_queues(program: Program, layout: Layout, division: Division) -> Iterator[Manifest]:
     """Yield the ClusterQueue objects."""
     groups = groups_of(program, layout)
-    names = {queue.id: queue_name(queue) for queue in program.queues}
+    names = _parent_names(program, root_cohort(program))
     protected = {cls.name for cls in program.priority_classes if not cls.preemptible}
     for queue in program.queues:
         if queue.is_leaf:
             spec: dict[str, object] = {
-                **_parent(program, queue, names, "cohortName"),
+                **_parent(queue, names, "cohortName"),
                 "queueingStrategy": queue.kueue.queueing_strategy or program.kueue.queueing_strategy,
                 **_namespaces(queue),
                 **_quotas(queue, groups, division),
@@ -144,10 +144,14 @@ def _metadata(program: Program, queue: Queue) -> dict[str, object]:
     )
 
 
-def _parent(program: Program, queue: Queue, names: Mapping[str, str], field: str) -> dict[str, object]:
-    if queue.parent is not None:
-        return {field: names[queue.parent]}
-    return {field: root_cohort(program)} if program.kueue.root_cohort else {}
+def _parent_names(program: Program, root: str) -> Mapping[str | None, str]:
+    names: dict[str | None, str] = {queue.id: queue_name(queue) for queue in program.queues}
+    return {None: root, **names} if program.kueue.root_cohort else names
+
+
+def _parent(queue: Queue, names: Mapping[str | None, str], field: str) -> dict[str, object]:
+    name = names.get(queue.parent)
+    return {} if name is None else {field: name}
 
 
 def _notes(queue: Queue) -> Mapping[str, str] | None:

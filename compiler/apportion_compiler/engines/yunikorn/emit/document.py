@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import cast
 
 from apportion_policy.evaluation.sanitized_text import comment_lines
@@ -15,43 +16,37 @@ _WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 
 def document(value: Mapping[str, object], notes: Sequence[str]) -> str:
     """Return a document with notes as leading comments."""
-    return comment_lines(notes) + "".join(f"{line}\n" for line in _lines(value, ""))
+    lines: list[str] = []
+    _append(lines, value, "", "")
+    return comment_lines(notes) + "".join(f"{line}\n" for line in lines)
 
 
-def _lines(value: Mapping[str, object], indent: str) -> Iterator[str]:
+def _append(lines: list[str], value: Mapping[str, object], first: str, indent: str) -> None:
+    """Append the lines of a mapping; the first begins differently in a list."""
+    below = f"{indent}  "
+    start = first
     for key, held in value.items():
         if isinstance(held, Mapping):
-            if held:
-                yield f"{indent}{_scalar(key)}:"
-                yield from _lines(held, f"{indent}  ")
-            else:
-                yield f"{indent}{_scalar(key)}: {{}}"
+            lines.append(f"{start}{_scalar(key)}:" if held else f"{start}{_scalar(key)}: {{}}")
+            _append(lines, held, below, below)
         elif isinstance(held, list | tuple):
-            if not held:
-                yield f"{indent}{_scalar(key)}: []"
-                continue
-            yield f"{indent}{_scalar(key)}:"
-            yield from _items(held, indent)
+            lines.append(f"{start}{_scalar(key)}:" if held else f"{start}{_scalar(key)}: []")
+            for item in held:
+                if isinstance(item, Mapping):
+                    _append(lines, cast("Mapping[str, object]", item), f"{indent}- ", below)
+                else:
+                    lines.append(f"{indent}- {_scalar(item)}")
         else:
-            yield f"{indent}{_scalar(key)}: {_scalar(held)}"
-
-
-def _items(held: Sequence[object], indent: str) -> Iterator[str]:
-    for item in held:
-        if not isinstance(item, Mapping):
-            yield f"{indent}- {_scalar(item)}"
-            continue
-        mapping = cast("Mapping[str, object]", item)
-        lines = _lines(mapping, f"{indent}  ")
-        first = next(lines)
-        yield f"{indent}- {first[len(indent) + 2 :]}"
-        yield from lines
+            lines.append(f"{start}{_scalar(key)}: {_scalar(held)}")
+        start = indent
 
 
 def _scalar(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    text = str(value)
+    return str(value) if isinstance(value, int) else _text(str(value))
+
+
+@lru_cache(maxsize=65_536)
+def _text(text: str) -> str:
     return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text)
