@@ -30,11 +30,12 @@ from apportion_runtime.engines.volcano.pod_groups import NO_QUEUE, OWN_MINIMUM, 
 from apportion_runtime.engines.volcano.queue_totals import QueueTotals
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement
+from apportion_runtime.engines.volcano.unsupported_requests import unsupported_request
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.job_pods import JobPods
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
-from apportion_runtime.sim.engine import reading
+from apportion_runtime.sim.engine import Denied, reading
 from apportion_runtime.sim.history import ENDED_BY_EVICTION, ENDED_BY_SUCCESS, Sample
 from apportion_runtime.sim.kubelet.eviction import evict
 from apportion_runtime.sim.provisioning.node_pools import NodePools
@@ -94,6 +95,17 @@ class Volcano(PlainEngine):
         self._rankings = Rankings(self._configuration, self._nodes)
         profiles, _ = read_profiles(self.cluster_state.store.list(KIND))
         self._beside = KubeScheduler(self.cluster_state, workloads, self.pods.facts, profiles)
+
+    def admit(self, made: Manifest) -> Manifest:
+        """Return an object as it is stored.
+
+        Raises:
+            Denied: For a workload or pod with a request that is not simulated.
+        """
+        field = unsupported_request(made, self.cluster_state.store)
+        if field is not None:
+            raise Denied(f"{made['kind']} {name_of(made)}: {field} is not simulated; remove it")
+        return super().admit(made)
 
     def _least(self, running: Running, made: Manifest) -> int | None:
         """Return the gang minimum of a pod if a controller sets it; a PodGroup that pods refer to may span several workloads."""

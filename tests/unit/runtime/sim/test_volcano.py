@@ -128,6 +128,47 @@ def test_pods_of_a_missing_pod_group_are_ignored() -> None:
     assert history.workloads[0].queue == ""
 
 
+@pytest.mark.parametrize("field", ["networkTopology", "subGroupPolicy"])
+def test_topologies_of_pod_groups_are_refused(field: str) -> None:
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "training"},
+        "spec": {"queue": "a", "minMember": 1, field: {"mode": "hard"}},
+    }
+    pods = "{name: p, kind: Pod, gpus: 1, annotations: {scheduling.k8s.io/group-name: training}}"
+    history = run(ONE + "until: 1h\nworkloads: [" + pods + "]", A, group)
+    assert first(history, "refused", "p").why == f"Pod p: spec.{field} of PodGroup training is not simulated; remove it"
+
+
+@pytest.mark.parametrize("name", ["mode", "highest-tier"])
+def test_topologies_of_pods_are_refused(name: str) -> None:
+    pod = f'{{name: p, kind: Pod, queue: a, gpus: 1, annotations: {{volcano.sh/network-topology-{name}: "1"}}}}'
+    history = run(ONE + "until: 1h\nworkloads: [" + pod + "]", A)
+    said = f"Pod p: the annotation volcano.sh/network-topology-{name} is not simulated; remove it"
+    assert first(history, "refused", "p").why == said
+
+
+@pytest.mark.parametrize(
+    ("spec", "task", "field"),
+    [
+        ({"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}, {}, "spec.networkTopology"),
+        ({}, {"partitionPolicy": {"totalPartitions": 1, "partitionSize": 1}}, "spec.tasks[0].partitionPolicy"),
+    ],
+)
+def test_topologies_of_volcano_jobs_are_refused(spec: Made, task: Made, field: str) -> None:
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {GPU: "1"}}}]}}
+    tasks = [{"name": "w", "replicas": 1, "template": template, **task}]
+    manifest = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "vc"},
+        "spec": {"queue": "a", "minAvailable": 1, "tasks": tasks, **spec},
+    }
+    history = run(ONE + f"workloads: [{{manifest: {manifest}, duration: 10m}}]", A)
+    assert first(history, "refused", "vc").why == f"Job vc: {field} is not simulated; remove it"
+
+
 def test_volcano_job_is_a_gang() -> None:
     template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", GPU: "1"}}}]}}
     manifest = {
