@@ -116,7 +116,13 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "NodeResourcesFitPlus arguments in koord-scheduler-config.yaml",
         "the cluster's placement applies to every pool",
     ),
-    Feature.TOPOLOGY: Native("ClusterNetworkTopology spec.networkTopologySpec"),
+    Feature.TOPOLOGY: Lowered(
+        "ClusterNetworkTopology spec.networkTopologySpec",
+        "pods that replace those of a running workload, or exceed the minimum of an elastic one, may be placed outside the "
+        "domain; an elastic workload starts only if all of its pods fit into a domain, and a workload whose pods have "
+        "different requests may wait although they fit; label values must be unique in the cluster for each level; pods "
+        "are evicted regardless of domains, and a pod that preempts others may be placed on their node outside the domain",
+    ),
     Feature.QUEUED_PROVISIONING: NO_QUEUED_PROVISIONING,
 }
 

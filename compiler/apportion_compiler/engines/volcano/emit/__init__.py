@@ -127,7 +127,11 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.TOPOLOGY: Lowered(
         "networkTopologyDiscovery in Volcano's controller, which creates HyperNodes from node labels, and the "
         "network-topology-aware plugin",
-        "",
+        "a workload that requires a level cannot preempt, and when it reclaims a guarantee, pods are evicted regardless of "
+        "domains, possibly again and again; an elastic workload starts only if all of its pods fit into a domain; if no "
+        "node has the labels of the level and of those below it, the requirement has no effect; label values must be "
+        "unique in the cluster for each level; if the cluster has several topologies, pods may be placed in a domain of "
+        "another one",
     ),
     Feature.QUEUED_PROVISIONING: NO_QUEUED_PROVISIONING,
 }
