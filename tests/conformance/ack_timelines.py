@@ -44,7 +44,7 @@ class _Timeline:
     def __init__(self, case: Mapping[str, Any]) -> None:
         self._case = case
         tree = read_tree({"spec": {"root": case["tree"]}})
-        known, _ = settings(tree, map(_queue, case["queues"]))
+        known, _ = settings(tree, map(queue_object, case["queues"]))
         self._queues = JobQueues(tree, known.values())
         self._numbers = {job["name"]: number for number, job in enumerate(case["jobs"])}
         self._ends: list[tuple[int, str]] = []
@@ -114,7 +114,8 @@ class _Timeline:
         return Unit(number, job["name"], job["namespace"], quota, demand, job["priority"], preemptible, now)
 
 
-def _queue(queue: Mapping[str, Any]) -> Made:
+def queue_object(queue: Mapping[str, Any]) -> Made:
+    """Return a recorded queue as an object."""
     arguments = f"podInitialBackoffSeconds: {queue['first']}\npodMaxBackoffSeconds: {queue['longest']}\n"
     annotations = {FULL_NAME_ANNOTATION: queue["quota"], QUEUE_ARGS_ANNOTATION: arguments}
     return {
