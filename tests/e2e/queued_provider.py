@@ -32,6 +32,7 @@ from .kubectl import Kubectl, Object
 from .kwok_nodes import register
 
 WEBHOOK = "queued-provisioning.example.com"
+_FINAL = ("Failed", "CapacityRevoked", "BookingExpired")
 _REQUESTS = "provisioningrequests.autoscaling.x-k8s.io"
 
 
@@ -45,6 +46,7 @@ class QueuedProvider:
         at_s: The time of the scenario, for its capacity and quota.
         held: The machines of each provisioned request, by its name.
         nodes: The nodes of each provisioned request.
+        failed: The names of the requests that failed, by job.
     """
 
     kubectl: Kubectl
@@ -52,16 +54,18 @@ class QueuedProvider:
     at_s: float = 0.0
     held: dict[str, HeldMachines] = field(default_factory=dict)
     nodes: dict[str, list[Object]] = field(default_factory=dict)
+    failed: dict[str, set[str]] = field(default_factory=dict)
 
     def answer(self) -> None:
         """Accept new requests, and provision those that can be met, the oldest first."""
         requests = provisioning_requests(self.kubectl)
         for request in sorted(requests, key=lambda one: str(one["metadata"]["creationTimestamp"])):
             name = request["metadata"]["name"]
-            if name in self.held or any(condition(request, kind) for kind in ("Failed", "CapacityRevoked")):
+            if name in self.held or any(condition(request, kind) for kind in _FINAL):
                 continue
             needed = check_request(request, self._templates(request), self.pools)
             if isinstance(needed, UnmetRequest):
+                self.failed.setdefault(_workload_of(name), set()).add(name)
                 self._set(request, Failed=("True", needed.reason, needed.message))
                 continue
             found = find_machines(needed, {pool.name: pool for pool in self.pools}, self.held.values(), self.at_s)
@@ -92,8 +96,15 @@ class QueuedProvider:
     def revoke(self, job: str) -> None:
         """Remove the nodes of a job's request at the end of their runtime, and the pods on them."""
         name = self._of(job)
-        (request,) = (one for one in provisioning_requests(self.kubectl) if one["metadata"]["name"] == name)
-        self._set(request, CapacityRevoked=("True", "MaxRunDurationExceeded", "its nodes reached the maximum runtime"))
+        self._set(
+            self._request(name),
+            CapacityRevoked=("True", "MaxRunDurationExceeded", "its nodes reached the maximum runtime"),
+        )
+        self.release(job)
+
+    def expire(self, job: str) -> None:
+        """Remove the nodes of a request that no pod has used in time."""
+        self._set(self._request(self._of(job)), BookingExpired=("True", "BookingExpired", "no pod was scheduled"))
         self.release(job)
 
     def reason(self, job: str) -> str | None:
@@ -115,6 +126,10 @@ class QueuedProvider:
         selector = {**pod["spec"].get("nodeSelector", {}), REQUEST_LABEL: request_name(request)}
         tolerations = [*pod["spec"].get("tolerations", ()), {**QUEUED_TAINT, "operator": "Equal"}]
         return {**pod, "spec": {**pod["spec"], "nodeSelector": selector, "tolerations": tolerations}}
+
+    def _request(self, name: str) -> Object:
+        (found,) = (one for one in provisioning_requests(self.kubectl) if one["metadata"]["name"] == name)
+        return found
 
     def _of(self, job: str) -> str:
         (name,) = (name for name in self.held if _workload_of(name) == job)

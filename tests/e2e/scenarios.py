@@ -52,7 +52,7 @@ class LiveScenario:
         """Return the pods that run at a time of the simulation."""
         workloads = self.outcome.report.workloads
         return Counter(
-            (workloads[stay.workload].name, stay.node, stay.gpus)
+            (self._of_scenario(workloads[stay.workload].name) or "", stay.node, stay.gpus)
             for stay in self.outcome.history.stays
             if stay.since_s <= at_s < stay.until_s
         )
@@ -67,7 +67,14 @@ class LiveScenario:
 
     def workload_of(self, pod: Mapping[str, Any]) -> str | None:
         """Return the workload of a pod: the longest name with which that of the pod, or of its RayCluster, begins."""
-        name = pod["metadata"].get("labels", {}).get(RAY_CLUSTER_LABEL, pod["metadata"]["name"])
+        return self._of_scenario(pod["metadata"].get("labels", {}).get(RAY_CLUSTER_LABEL, pod["metadata"]["name"]))
+
+    def outcomes(self) -> dict[str, str]:
+        """Return how each workload of the scenario ended in the simulation: `unfinished` if it did not."""
+        known = {one.manifest["metadata"]["name"] for one in self.scenario.works}
+        return {one.name: one.outcome for one in self.outcome.report.workloads if one.name in known}
+
+    def _of_scenario(self, name: str) -> str | None:
         known = (one.manifest["metadata"]["name"] for one in self.scenario.works)
         return max((one for one in known if name == one or name.startswith(f"{one}-")), key=len, default=None)
 
@@ -110,6 +117,9 @@ def completed(workload: Object) -> Object:
             return _with_image(workload)
         case "Job":
             return {**workload, "spec": {**spec, "template": _with_image(spec["template"], restartPolicy="Never")}}
+        case "CronJob":
+            job = {**spec["jobTemplate"]["spec"], "template": _with_image(spec["jobTemplate"]["spec"]["template"])}
+            return {**workload, "spec": {**spec, "jobTemplate": {**spec["jobTemplate"], "spec": job}}}
         case "Deployment":
             app = {"app": workload["metadata"]["name"]}
             template = _with_image(spec["template"])

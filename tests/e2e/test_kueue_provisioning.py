@@ -6,14 +6,17 @@ on which kube-scheduler binds the pods; tests of single answers give these in it
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
+import yaml
 
 from .admission import (
     answer_request,
     clear,
+    condition,
     holds_quota,
     is_admitted,
     is_held_back,
@@ -22,6 +25,7 @@ from .admission import (
     submit,
     wait_for,
     wait_until_active,
+    workloads_of,
 )
 from .bind_output import bound_job
 from .compiled_trees import REPOSITORY, Tree, compile_policy, installed
@@ -41,6 +45,9 @@ _NAMESPACE = "batch"
 _CONSUMES = "autoscaling.x-k8s.io/consume-provisioning-request"
 _ANSWERED_S = 120
 _SETTLED_S = 180
+_RETRIES = "provisioningrequestconfigs.kueue.x-k8s.io"
+_SHORT_BACKOFF = json.dumps({"spec": {"retryStrategy": {"backoffBaseSeconds": 1, "backoffMaxSeconds": 4}}})
+"""In place of 60 seconds, which double with each repetition."""
 
 
 @pytest.fixture
@@ -124,6 +131,7 @@ def provider(cluster: Kubectl, live: LiveScenario) -> Iterator[QueuedProvider]:
             yield made
         finally:
             clear(cluster)
+            cluster.delete_objects(_manual_request())
             cluster.delete_objects([node for nodes in made.nodes.values() for node in nodes])
 
 
@@ -136,7 +144,7 @@ def test_seed_003_runs_as_simulated(cluster: Kubectl, provider: QueuedProvider, 
         wanted = by_gpus(live.simulated(provider.at_s))
         deadline = time.monotonic() + _SETTLED_S
         provider.answer()
-        while (found := by_gpus(live.running(cluster, _NAMESPACE))) != wanted:
+        while (found := by_gpus(live.running(cluster, _NAMESPACE, "default"))) != wanted:
             assert time.monotonic() < deadline, (hours, found, wanted)
             provider.answer()
             time.sleep(0.3)
@@ -166,6 +174,58 @@ def test_seed_003_runs_as_simulated(cluster: Kubectl, provider: QueuedProvider, 
     assert provider.reason("evaluation") == "QuotaExceeded"
     finish("train")
     runs_as_at(3.4)
+    finish("evaluation")
+    runs_as_at(3.9)
+    # A request without Kueue: its node is removed because no pod has used it, and the job arrives too late.
+    assert cluster.create(*_manual_request()).accepted
+    runs_as_at(4.1)
+    assert [node["metadata"]["name"] for node in provider.nodes_of("pi")]
+    provider.expire("pi")
+    assert cluster.create(live.workload("pi")).accepted
+    runs_as_at(4.9)
+    # One request cannot be met until the quota of the region is raised; the other fails, also when Kueue repeats it.
+    cluster.must("patch", _RETRIES, "dws", "--type=merge", "--patch", _SHORT_BACKOFF)
+    for name in ("too-large", "too-short"):
+        assert member.create(live.workload(name)).accepted
+    runs_as_at(5.2)
+    deadline = time.monotonic() + _SETTLED_S
+    while _ends(cluster, live)["too-short"] != "deactivated":
+        assert time.monotonic() < deadline, "too-short is not deactivated"
+        provider.answer()
+        time.sleep(0.3)
+    assert len(provider.failed["too-short"]) == _n_facts(live, "request-failed", "too-short")
+    assert provider.reason("too-large") == "QuotaExceeded"
+    runs_as_at(6.1)
+    finish("too-large")
+    runs_as_at(7.9)
+    assert _ends(cluster, live) == _simulated_ends(live)
+
+
+def _manual_request() -> list[Object]:
+    return list(yaml.safe_load_all((POLICY / "requests.yaml").read_text()))
+
+
+def _ends(cluster: Kubectl, live: LiveScenario) -> dict[str, str]:
+    """Return how each job of the scenario ended."""
+    works = [live.workload(one.manifest["metadata"]["name"]) for one in live.scenario.works]
+    ends = {}
+    for work, found in zip(works, workloads_of(cluster, *works), strict=True):
+        name, namespace = work["metadata"]["name"], work["metadata"]["namespace"]
+        jobs = {one["metadata"]["name"]: one for one in cluster.get("jobs", f"--namespace={namespace}")["items"]}
+        if name in jobs and condition(jobs[name], "Complete").get("status") == "True":
+            ends[name] = "succeeded"
+        else:
+            ends[name] = "unfinished" if found is None or found["spec"].get("active", True) else "deactivated"
+    return ends
+
+
+def _simulated_ends(live: LiveScenario) -> dict[str, str]:
+    deactivated = {fact.workload for fact in live.outcome.history.facts if fact.what == "deactivated"}
+    return {name: "deactivated" if name in deactivated else outcome for name, outcome in live.outcomes().items()}
+
+
+def _n_facts(live: LiveScenario, what: str, workload: str) -> int:
+    return sum((fact.what, fact.workload) == (what, workload) for fact in live.outcome.history.facts)
 
 
 def _run_on_their_own_nodes(cluster: Kubectl, provider: QueuedProvider, live: LiveScenario) -> None:

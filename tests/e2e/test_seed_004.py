@@ -1,6 +1,7 @@
 """Seed 004 live: plain Kubernetes with quotas, zones and a priority class, as in the simulation of the example's scenario.
 
-kube-scheduler runs with the compiled profile, the Job and Deployment controllers make the pods, and KWOK runs them.
+kube-scheduler runs with the compiled profile, the Job and Deployment controllers make the pods, and KWOK runs them. The
+test takes the part of the CronJob controller, whose clock cannot be moved, and of the autoscaler.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import yaml
 
 from apportion_api.kubernetes.names import ZONE_LABEL
 
+from .admission import condition
 from .compiled_trees import REPOSITORY
 from .conftest import BINARIES, KWOK, binaries
 from .control_plane import ControlPlane
@@ -32,6 +34,7 @@ pytestmark = pytest.mark.e2e
 EXAMPLE = REPOSITORY / "examples" / "seed-004-ai-scheduling"
 CLUSTER = ("plain", "kubernetes")
 TEAM, LAB = "ai", "lab"
+NIGHTLY = "daily-training"
 FRONTEND = "ai-frontend"
 """One of its pods stays pending: a zone that its pods cannot use counts as empty."""
 SPREAD = (FRONTEND, "ai-workload")
@@ -76,6 +79,17 @@ def test_seed_004_runs_as_simulated(cluster: Kubectl, live: LiveScenario) -> Non
         until(lambda: by_gpus(live.running(cluster, TEAM, LAB)), lambda found: found == wanted)
         assert _spread(live, live.running(cluster, TEAM)) == _spread(live, simulated)
 
+    def finish(name: str, number: int | None = None) -> None:
+        """Let this number of pods of a workload succeed, or all."""
+        found = [one for one in running_pods(cluster, TEAM, LAB) if live.workload_of(one) == name]
+        complete(cluster, found[:number])
+
+    def start_nightly(name: str) -> None:
+        cluster.must("create", "job", name, f"--from=cronjob/{NIGHTLY}", f"--namespace={TEAM}")
+
+    def scale(replicas: int) -> None:
+        cluster.must("scale", "deployment", "serving", f"--replicas={replicas}", f"--namespace={TEAM}")
+
     for name in (*SPREAD, "gpu-pod", "notebooks"):
         submit(name)
     runs_as_at(0.1)
@@ -91,14 +105,55 @@ def test_seed_004_runs_as_simulated(cluster: Kubectl, live: LiveScenario) -> Non
         if one["reason"] == "FailedCreate"
     ]
     assert any("exceeded quota: apportion" in said and "used: requests.nvidia.com/gpu=8" in said for said in refusals)
-    complete(cluster, (one for one in running_pods(cluster, TEAM) if live.workload_of(one) == "sweep"))
+    finish("sweep")
     runs_as_at(1.0)
-    complete(cluster, (one for one in running_pods(cluster, TEAM) if live.workload_of(one) == "sweep"))
+    finish("sweep")
+    runs_as_at(1.9)
+    suspended = {**live.workload(NIGHTLY)["spec"], "suspend": True}
+    assert member.create({**live.workload(NIGHTLY), "spec": suspended}).accepted
+    start_nightly("daily-training-1")
+    runs_as_at(2.1)
+    finish(NIGHTLY)
     submit("late")
     runs_as_at(3.1)
     # The class preempts pods without one.
     submit("training")
     runs_as_at(3.6)
+    finish("gpu-pod")
+    finish("training")
+    finish("late", 4)
+    # The replacements of the evicted pods start.
+    runs_as_at(5.5)
+    finish("late")
+    runs_as_at(7.0)
+    submit("serving")
+    runs_as_at(8.2)
+    scale(5)
+    runs_as_at(9.2)
+    scale(2)
+    runs_as_at(12.2)
+    finish("notebooks", 6)
+    runs_as_at(25.0)
+    start_nightly("daily-training-2")
+    runs_as_at(26.2)
+    finish(NIGHTLY)
+    runs_as_at(27.0)
+    member.must("delete", "deployment", "serving", f"--namespace={TEAM}")
+    finish("notebooks")
+    runs_as_at(29.9)
+    until(lambda: _succeeded(cluster), lambda found: found == _succeeded_in_simulation(live))
+
+
+def _succeeded(cluster: Kubectl) -> set[str]:
+    """Return the jobs that are complete, and the pods that have succeeded without one."""
+    jobs = [one for name in (TEAM, LAB) for one in cluster.get("jobs", f"--namespace={name}")["items"]]
+    complete_jobs = {str(one["metadata"]["name"]) for one in jobs if condition(one, "Complete").get("status") == "True"}
+    alone = [one for one in _pods(cluster) if "ownerReferences" not in one["metadata"]]
+    return complete_jobs | {one["metadata"]["name"] for one in alone if one["status"]["phase"] == "Succeeded"}
+
+
+def _succeeded_in_simulation(live: LiveScenario) -> set[str]:
+    return {one.name for one in live.outcome.report.workloads if one.outcome == "succeeded"}
 
 
 def _pods(cluster: Kubectl) -> list[dict[str, Any]]:
