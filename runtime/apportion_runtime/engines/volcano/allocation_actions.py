@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
@@ -237,14 +237,23 @@ def _backfill(session: Session, task: Task) -> None:
     statement, node = Statement(), session.best(task, fitting)
     if not node.has_room:
         # Filters no longer count a pod whose eviction was tried, but the bind fails (pkg/scheduler/cache/cache.go, AddBindTask).
-        session.bound.add(task.uid)
+        session.unbindable.add(task.uid)
     session.allocate(statement, task, node)
     if task.job.may_start:
-        statement.placed = [
-            each
-            for each in task.job.tasks.values()
-            if each.status is Status.ALLOCATED and each.uid not in session.bound
-        ]
+        statement.placed = list(_dispatched(session, task.job))
         session.commit(statement)
     else:
         session.forget(statement)
+
+
+def _dispatched(session: Session, job: Job) -> Iterator[Task]:
+    """Yield the placed pods of a job up to the first whose bind fails; upstream has them in any order, here in that of their ids.
+
+    Source: pkg/scheduler/framework/session.go (Allocate), which returns at the first error.
+    """
+    for uid in sorted(job.tasks):
+        task = job.tasks[uid]
+        if task.status is Status.ALLOCATED and uid not in session.bound:
+            if uid in session.unbindable:
+                return
+            yield task

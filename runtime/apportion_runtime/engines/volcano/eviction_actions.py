@@ -121,7 +121,9 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
         while leaving and not _has_room(session, task, node, is_admitted=is_admitted):
             session.evict(attempt, leaving.pop(), task, PREEMPT)
         if _has_room(session, task, node, is_admitted=is_admitted):
-            session.pipeline(attempt, task, node, nominates=bool(attempt.evicted))
+            # Upstream counts no eviction if the victims request nothing but a place (normalPreempt, Resource.IsEmpty).
+            nominates = any(not victim.is_best_effort for victim, _, _ in attempt.evicted)
+            session.pipeline(attempt, task, node, nominates=nominates)
             merge(statement, attempt)
             return True
         session.discard(attempt)
