@@ -13,12 +13,12 @@ SCHEDULER_CONFIG_MAP = "volcano-scheduler-configmap"
 SCHEDULER_KEY = "volcano-scheduler.conf"
 
 
+def _written_off(plugin: Fields) -> frozenset[str]:
+    return frozenset(key for key, value in plugin.written.items() if key.startswith("enable") and value is False)
+
+
 def _switched_off(plugin: Fields) -> frozenset[str]:
-    off = {
-        key.removeprefix("enable")
-        for key, value in plugin.written.items()
-        if key.startswith("enable") and value is False
-    }
+    off = {key.removeprefix("enable") for key in _written_off(plugin)}
     # Only hierarchy is off by default.
     return frozenset(off if plugin.flag("enableHierarchy") else {*off, "Hierarchy"})
 
@@ -30,6 +30,8 @@ class Plugin:
     name: str | None = text("name")
     arguments: Mapping[str, Any] = mapping("arguments")
     off: frozenset[str] = derived(_switched_off, frozenset({"Hierarchy"}))
+    switched_off: frozenset[str] = derived(_written_off, frozenset())
+    """Switches with the value false, as written; some begin with `enabled`."""
 
     def does(self, what: str) -> bool:
         """Return whether a function is enabled."""

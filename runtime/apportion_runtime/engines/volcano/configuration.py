@@ -33,6 +33,22 @@ _PLUGINS = frozenset(
 )
 
 
+_SIMULATED_ONLY_ENABLED = {
+    "priority": frozenset(("enableTaskOrder",)),
+    "gang": frozenset(("enableJobReady", "enableJobPipelined", "enabledSubJobReady", "enabledSubJobPipelined")),
+    "capacity": frozenset(("enableQueueOrder", "enablePreemptive", "enabledAllocatable", "enableJobEnqueued")),
+    "predicates": frozenset(("enablePredicate",)),
+    "nodegroup": frozenset(("enablePredicate", "enableNodeOrder")),
+    "nodeorder": frozenset(("enableNodeOrder",)),
+    "resource-strategy-fit": frozenset(("enableNodeOrder",)),
+    "binpack": frozenset(("enableNodeOrder",)),
+}
+"""Switches of functions that a plugin registers and whose absence is not simulated.
+
+Source: `ssn.Add…Fn` in pkg/scheduler/plugins, and `isEnabled` in framework/session_plugins.go.
+"""
+
+
 class ConfigurationError(UnreadableError):
     """An invalid configuration, or one that enables features that are not simulated."""
 
@@ -128,6 +144,9 @@ def _checked(made: SchedulerConfiguration) -> SchedulerConfiguration:
         if plugin.name not in _PLUGINS:
             known = ", ".join(sorted(_PLUGINS))
             raise ConfigurationError(f"Volcano's {plugin.name} plugin is not simulated; simulated plugins are {known}")
+        off = sorted(plugin.switched_off & _SIMULATED_ONLY_ENABLED.get(plugin.name, frozenset()))
+        if off:
+            raise ConfigurationError(f"{off[0]}: false of Volcano's {plugin.name} plugin is not simulated")
     if made.plugin("capacity") is None:
         raise ConfigurationError("Volcano cannot be simulated without the capacity plugin")
     return made

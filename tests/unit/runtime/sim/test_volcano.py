@@ -46,6 +46,10 @@ tiers:
         ([config_map(plugins="  - {name: drf}")], "Volcano's drf plugin is not simulated"),
         ([config_map(actions="allocate, shuffle")], "Volcano's shuffle action is not simulated"),
         ([config_map(capacity="{name: nodeorder}")], "cannot be simulated without the capacity plugin"),
+        (
+            [config_map(capacity="{name: capacity, enableQueueOrder: false}")],
+            "enableQueueOrder: false of Volcano's capacity plugin is not simulated",
+        ),
     ],
 )
 def test_unsupported_configuration_is_refused(objects: list[Made], said: str) -> None:
