@@ -21,6 +21,7 @@ from apportion_review.fit.clusters import Compile, ObservedCluster
 from apportion_review.fit.free_capacity import free_in_pools, free_in_queues
 from apportion_review.fit.largest_size import largest
 from apportion_review.fit.minimum_size import minimum_of
+from apportion_review.fit.network_topologies import ignored_topologies
 from apportion_review.fit.pod_requests import (
     gpus_of_workload,
     largest_request,
@@ -149,6 +150,7 @@ def _notes(observed: ObservedCluster, decision: Decision) -> Iterator[str]:
     else:
         if any(not each.runs for each in observed.workloads()) or observed.model.queued(observed.snapshot):
             yield _PENDING
+        yield from ignored_topologies(observed)
         if any(pool.max_nodes > pool.min_nodes for pool in observed.compiled.program.pools):
             yield _GROWTH
     plans = sorted(pool.id for pool in observed.compiled.program.pools if pool.plan is not None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apportion_api.koordinator.names import GANG_TOPOLOGY_ANNOTATION
 from apportion_policy import Policy
 from apportion_review.fit.clusters import ObservedCluster
 from apportion_review.fit.document import fit_document
@@ -88,6 +89,25 @@ def test_policy_without_node_pools_has_no_nodes(engine: str) -> None:
         "Without a snapshot, the cluster has the nodes of its node pools. The policy declares none, so it has no nodes.",
     )
     assert _NO_NODES[engine] in found.decision.reason
+
+
+@pytest.mark.parametrize("engine", ["koordinator", "volcano"])
+def test_pending_work_with_a_network_topology_is_noted(engine: str) -> None:
+    policy = policy_for(engine)
+    held = held_by(policy, job("a", "speech", 2, 8))
+    for made in held:
+        if made["kind"] == "Pod":
+            del made["spec"]["nodeName"]
+            made["status"] = {"phase": "Pending"}
+            if engine == "koordinator":
+                made["metadata"]["annotations"][GANG_TOPOLOGY_ANNOTATION] = "{}"
+        if made["kind"] == "PodGroup":
+            made["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
+    found = answer(policy, job("new", "vision", 1, 8), held)
+    assert (
+        "1 pending workload with a network topology is placed without it, because network topologies are not simulated: "
+        "Job speech/a."
+    ) in found.notes
 
 
 @pytest.mark.parametrize("engine", SIMULATED)
