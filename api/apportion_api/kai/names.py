@@ -58,9 +58,7 @@ GPU_MEMORY_ANNOTATION = "gpu-memory"
 GPU_DEVICES_ANNOTATION = "gpu-fraction-num-devices"
 MPS_ANNOTATION = "mps"
 """On a pod: `true` if it shares its GPU by MPS."""
-GPU_SHARING_ANNOTATIONS = (
-    GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, GPU_DEVICES_ANNOTATION, MPS_ANNOTATION,
-)  # fmt: skip
+GPU_SHARING_ANNOTATIONS = (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, GPU_DEVICES_ANNOTATION)
 GPU_CONTAINER_ANNOTATION = "gpu-fraction-container-name"
 """On a pod: the container that gets the fraction; without it, the first one."""
 GPU_GROUP_LABEL = "runai-gpu-group"

@@ -13,6 +13,7 @@ from apportion_api.kai.names import (
     GPU_FRACTION_ANNOTATION,
     GPU_MEMORY_ANNOTATION,
     GPU_SHARING_ANNOTATIONS,
+    MPS_ANNOTATION,
     POD_GROUP_ANNOTATION,
 )
 from apportion_runtime.admission.objects import annotations_of
@@ -104,7 +105,7 @@ def _unsupported(pod: Manifest, volumes: PodVolumes, sharing_fault: Callable[[],
 def _has_requirements(pod: Manifest) -> bool:
     """Return whether a pod requires anything that may not be supported."""
     annotations = annotations_of(pod)
-    shares = any(key in annotations for key in GPU_SHARING_ANNOTATIONS)
+    shares = any(key in annotations for key in (*GPU_SHARING_ANNOTATIONS, MPS_ANNOTATION))
     return shares or bool(pod["spec"].get("resourceClaims")) or uses_claims(pod)
 
 

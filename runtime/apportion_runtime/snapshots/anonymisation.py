@@ -17,6 +17,7 @@ from apportion_api.kai.names import (
     CONFIGURATION_GROUP,
     GPU_GROUP_LABEL,
     GPU_SHARING_ANNOTATIONS,
+    MPS_ANNOTATION,
     POD_GROUP_ANNOTATION,
     PRIORITY_CLASS_LABEL,
     SUB_GROUP_LABEL,
@@ -48,7 +49,7 @@ _KEPT_LABELS = (
 """The prefixes of the keys whose values are kept."""
 _KNOWN_DOMAINS = ("kubernetes.io", "k8s.io", "ray.io", "kubeflow.org")
 """Labels of these domains keep their keys."""
-_KEPT_ANNOTATIONS = (*GPU_SHARING_ANNOTATIONS, f"{CONFIGURATION_GROUP}/")
+_KEPT_ANNOTATIONS = (*GPU_SHARING_ANNOTATIONS, MPS_ANNOTATION, f"{CONFIGURATION_GROUP}/")
 _POD_SPEC = (
     "schedulerName", "priorityClassName", "priority", "preemptionPolicy", "terminationGracePeriodSeconds", "overhead",
     "restartPolicy",
