@@ -100,19 +100,21 @@ class Pods:
         """Forget a finished workload."""
         self._shapes.pop(running.number, None)
 
-    def waiting(self, is_mine: Callable[[Pod], bool] = lambda pod: True) -> list[PodFacts]:
+    def waiting(self, is_mine: Callable[[Pod], bool] | None = None) -> list[PodFacts]:
         """Return the pending pods, in order of creation."""
         found: list[PodFacts] = []
         if not self._cluster_state.n_pending:
             return found
+        pods, known = self._cluster_state.pods, self._facts
         for uid in list(self._unplaced):
-            pod = self._cluster_state.pods.get(uid)
+            pod = pods.get(uid)
             if pod is None or pod.is_bound:
                 # A bound pod occupies its node until it is gone.
                 del self._unplaced[uid]
-            elif pod.waits and not pod.leaving and is_mine(pod.record):
-                facts = self.facts(uid)
-                assert facts is not None
+            elif not pod.leaving and pod.waits and (is_mine is None or is_mine(pod.record)):
+                facts = known[uid]
+                if facts.record is not pod.record:
+                    facts = known[uid] = facts.with_record(pod.record)
                 found.append(facts)
         return found
 
@@ -193,6 +195,15 @@ class PlainEngine:
         if self.pools.can_grow:
             self.pools.grow([pod.record for pod in unplaced])
             self.pools.settle()
+
+    def explain_all(self, pods: Iterable[tuple[PodFacts, str, object]]) -> None:
+        """Record why workloads wait, from the first of their pods."""
+        states, last = self.cluster_state.pods, (-1, "")
+        for pod, why, _ in pods:
+            state = states[pod.record.uid]
+            if last[0] != state.workload or last[1] != why:
+                last = state.workload, why
+                self.cluster_state.note_wait(state.workload, why, pod=state.name)
 
     def explain(self, pod: PodFacts, why: str) -> None:
         """Record why a workload waits, from the first of its pods."""

@@ -65,6 +65,7 @@ class NodeState:
         "requested",
         "row",
         "shape",
+        "version",
     )
 
     def __init__(
@@ -89,6 +90,8 @@ class NodeState:
         self._counts = counts
         self._changes = changes
         self.row = row
+        # Incremented with each change of its pods or of their order.
+        self.version = 0
 
     def add(self, pod: PodFacts) -> None:
         """Add a pod."""
@@ -102,11 +105,13 @@ class NodeState:
 
     def move_to_end(self, pods: Iterable[PodFacts]) -> None:
         """Move pods behind the others, as if they were removed and added again."""
+        self.version += 1
         for pod in pods:
             del self.pods[pod.uid]
             self.pods[pod.uid] = pod
 
     def _charge(self, pod: PodFacts, sign: int) -> None:
+        self.version += 1
         requested = self.requested
         for name, value in pod.request.items():
             requested[name] = requested.get(name, 0) + sign * value

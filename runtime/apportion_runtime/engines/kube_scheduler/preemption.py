@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from apportion_runtime.engines.kube_scheduler.disruption_budgets import DisruptionBudget, violating
+from apportion_runtime.engines.kube_scheduler.equivalence import EquivalenceClass, alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
@@ -25,6 +26,10 @@ Started = Callable[[str], float]
 """Returns the start time of a pod by uid, in seconds since 1970; infinite if it has not started."""
 
 
+_MOST_KINDS = 1_000
+"""The number of pod shapes whose candidates are cached."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A candidate node and its victims, the most important first; `n_violating` of them exceed a disruption budget."""
@@ -34,6 +39,23 @@ class Candidate:
     n_violating: int = 0
 
 
+@dataclass(slots=True)
+class KnownCandidates:
+    """The victims on nodes for pods of one shape, each valid while the pods of its node are the same.
+
+    Attributes:
+        by_kind: For each shape, the state of a node by name, its version, and its candidate, None if there is none.
+    """
+
+    by_kind: dict[EquivalenceClass, dict[str, tuple[NodeState, int, Candidate | None]]] = field(default_factory=dict)
+
+    def of(self, kind: EquivalenceClass) -> dict[str, tuple[NodeState, int, Candidate | None]]:
+        """Return what is known for a shape; the caller adds to it."""
+        if kind not in self.by_kind and len(self.by_kind) >= _MOST_KINDS:
+            self.by_kind.clear()
+        return self.by_kind.setdefault(kind, {})
+
+
 def best_candidate(
     pod: PodFacts,
     profile: Profile,
@@ -41,8 +63,10 @@ def best_candidate(
     possible: Sequence[NodeState],
     *,
     started: Started,
+    has_started: Callable[[str], bool] = lambda uid: False,
     guests: Mapping[str, Sequence[PodFacts]],
     budgets: Sequence[DisruptionBudget] = (),
+    known: KnownCandidates | None = None,
 ) -> Candidate | None:
     """Return the node with the least important victims for a pod; None if preemption does not help.
 
@@ -52,23 +76,37 @@ def best_candidate(
         nodes: All nodes.
         possible: The nodes where an eviction may help.
         started: Breaks ties of priority: the pod that has run longer is kept.
+        has_started: Returns whether the start time of a pod cannot change.
         guests: The pods of at least the same priority that are nominated to each node.
         budgets: Disruption budgets, which victims should not exceed.
+        known: The candidates of earlier searches.
     """
     most = max(_LEAST_CANDIDATES, len(nodes.all) * _PERCENT // 100)
     candidates: list[Candidate] = []
     has_unviolating = False
     filters = Filters(pod, profile, nodes)
     counts_only = filters.is_lasting and not pod.record.host_ports
+    kind = alike_on_nodes(pod) if known is not None and counts_only and not budgets else None
+    of_kind = None if known is None or kind is None else known.of(kind)
     for node in possible:
-        lower = by_importance((other for other in node.pods.values() if other.priority < pod.priority), started)
-        spared = violating(lower, budgets)
-        order = [*(o for o in lower if o.uid in spared), *(o for o in lower if o.uid not in spared)]
-        room = _Room(pod, profile, nodes, node, guests.get(node.name, ()), filters=filters)
-        found = room.victims_by_resources(order) if counts_only else room.victims(order)
-        victims = sorted(found, key=lambda o: importance(o, started))
-        if victims:
-            candidates.append(Candidate(node, tuple(victims), sum(victim.uid in spared for victim in victims)))
+        here = guests.get(node.name, ())
+        kept = None if of_kind is None or here else of_kind.get(node.name)
+        if kept is not None and kept[0] is node and kept[1] == node.version:
+            candidate = kept[2]
+        else:
+            lower = by_importance((other for other in node.pods.values() if other.priority < pod.priority), started)
+            spared = violating(lower, budgets)
+            order = [*(o for o in lower if o.uid in spared), *(o for o in lower if o.uid not in spared)]
+            room = _Room(pod, profile, nodes, node, here, filters=filters)
+            found = room.victims_by_resources(order) if counts_only else room.victims(order)
+            victims = tuple(sorted(found, key=lambda o: importance(o, started)))
+            n_violating = sum(victim.uid in spared for victim in victims)
+            candidate = Candidate(node, victims, n_violating) if victims else None
+            # Once a pod has started, its start time does not change.
+            if of_kind is not None and not here and all(has_started(other.uid) for other in lower):
+                of_kind[node.name] = node, node.version, candidate
+        if candidate is not None:
+            candidates.append(candidate)
             has_unviolating = has_unviolating or not candidates[-1].n_violating
             if has_unviolating and len(candidates) >= most:
                 break

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
 
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.kube_scheduler.disruption_budgets import KIND as BUDGET
@@ -22,7 +23,7 @@ from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRanking, N
 from apportion_runtime.engines.kube_scheduler.node_statuses import NO_NODES, NodeStatuses, node_statuses
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
-from apportion_runtime.engines.kube_scheduler.preemption import best_candidate
+from apportion_runtime.engines.kube_scheduler.preemption import KnownCandidates, best_candidate
 from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT, Profile
 from apportion_runtime.engines.kube_scheduler.scores import scores
 from apportion_runtime.engines.kube_scheduler.topology_spread import spread_constraints
@@ -38,8 +39,7 @@ _MOST_STARTS = 50_000
 """The number of pods whose start time is cached."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unplaced:
+class Unplaced(NamedTuple):
     """An unplaced pod, and the reason."""
 
     pod: PodFacts
@@ -76,6 +76,7 @@ class KubeScheduler:
         self._next = 0
         self._starts: dict[str, float] = {}
         """The start time of running pods."""
+        self._candidates = KnownCandidates()
         self._unschedulable: dict[EquivalenceClass, str] = {}
         """The reasons of unplaced pods by shape, valid until resources become free."""
         self.nodes = Nodes(cluster_state, facts)
@@ -98,13 +99,20 @@ class KubeScheduler:
         self._update_nominations(waiting)
         unplaced: list[Unplaced] = []
         unschedulable = self._unschedulable
-        for pod in sorted(waiting, key=lambda pod: -pod.priority):
+        # The same by the identity of a class, which pods of one workload share; empty after each attempt.
+        known: dict[int, str] = {}
+        for pod in sorted(waiting, key=attrgetter("priority"), reverse=True):
             kind = None if has_anti_affinity else alike_on_nodes(pod)
-            why = unschedulable.get(kind) if kind is not None and pod.uid not in self._nominated else None
+            why = None
+            if kind is not None and pod.uid not in self._nominated:
+                why = known.get(id(kind))
+                if why is None and (why := unschedulable.get(kind)) is not None:
+                    known[id(kind)] = why
             if why is not None:
                 unplaced.append(Unplaced(pod, why))
                 continue
             why = self._place(pod)
+            known.clear()
             if why is None:
                 # Pods of higher priority may take its nominated node in their next cycle.
                 for key in [key for key in unschedulable if key.priority > pod.priority]:
@@ -117,7 +125,7 @@ class KubeScheduler:
                 elif pod.uid in self._nominated:
                     # Evictions for this pod may also make room for others.
                     unschedulable.clear()
-        if len(unplaced) < len(waiting) and any(self._may_follow(each.pod) for each in unplaced):
+        if len(unplaced) < len(waiting) and any(self._may_follow(pod) for pod, _, _ in unplaced):
             self._cluster_state.request_cycle()
         return unplaced
 
@@ -125,6 +133,8 @@ class KubeScheduler:
         """Return whether pods that are placed may let a pod fit."""
         if pod.record.affinity:
             return True
+        if not pod.spreads and pod.owner is None:
+            return False
         return bool(spread_constraints(pod, self._profiles[pod.record.scheduler or DEFAULT], hard=True))
 
     def _update_nominations(self, waiting: Sequence[PodFacts]) -> None:
@@ -313,8 +323,10 @@ class KubeScheduler:
             self.nodes,
             nodes,
             started=self._started,
+            has_started=self._starts.__contains__,
             guests=by_node(self._promised(pod)),
             budgets=self._budgets,
+            known=self._candidates,
         )
         if chosen is None:
             if self._nominated.pop(pod.uid, None) is not None:

@@ -59,12 +59,13 @@ class Native(PlainEngine):
         """Schedule pods."""
         self.cluster_state.history.n_cycles += 1
         waiting = self.pods.waiting()
-        unplaced = self._scheduler.run_cycle([pod for pod in waiting if self._scheduler.is_mine(pod.record)])
-        for each in unplaced:
-            self.explain(each.pod, each.why)
-        for pod in waiting:
-            if not self._scheduler.is_mine(pod.record):
-                self.explain(pod, f"scheduler {pod.record.scheduler} does not exist")
+        mine = [pod for pod in waiting if self._scheduler.is_mine(pod.record)]
+        unplaced = self._scheduler.run_cycle(mine)
+        self.explain_all(unplaced)
+        if len(mine) < len(waiting):
+            for pod in waiting:
+                if not self._scheduler.is_mine(pod.record):
+                    self.explain(pod, f"scheduler {pod.record.scheduler} does not exist")
         self.grow(each.pod for each in unplaced)
         self._sample()
 
