@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tests.conformance.koordinator_profiles import emitted_configuration
+
 from apportion_runtime.engines.koordinator.engine import Koordinator
 from apportion_runtime.engines.koordinator.model import MODEL
 from apportion_runtime.sim.api.cluster_state import ClusterState
@@ -111,18 +113,25 @@ def _pod(pod: Mapping[str, Any]) -> Made:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def _objects(case: Mapping[str, Any]) -> Iterator[Made]:
+def _configuration(case: Mapping[str, Any]) -> str:
+    """The configuration that the compiler emits, if the case names one, else one with the case's arguments."""
+    if "profile" in case:
+        return emitted_configuration(case["profile"])
     arguments = {"ElasticQuota": case["args"], "NodeResourcesFitPlus": {"resources": case["fit"]}}
     profile = {
         "schedulerName": "koord-scheduler",
         "pluginConfig": [{"name": name, "args": args} for name, args in arguments.items()],
         "plugins": _PLUGINS,
     }
+    return json.dumps({"profiles": [profile]})
+
+
+def _objects(case: Mapping[str, Any]) -> Iterator[Made]:
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "koord-scheduler-config", "namespace": "koordinator-system"},
-        "data": {"koord-scheduler-config": json.dumps({"profiles": [profile]})},
+        "data": {"koord-scheduler-config": _configuration(case)},
     }
     yield from case["quotas"]
     for each in case["classes"]:

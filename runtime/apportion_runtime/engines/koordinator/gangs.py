@@ -15,6 +15,7 @@ from apportion_api.koordinator.names import (
     GANG_GROUPS_ANNOTATION,
     GANG_MATCH_POLICY_ANNOTATION,
     GANG_MIN_ANNOTATION,
+    GANG_MODE_ANNOTATION,
     GANG_NAME_ANNOTATION,
     GANG_TOPOLOGY_ANNOTATION,
     POD_GROUP_LABEL,
@@ -39,10 +40,12 @@ class Gang:
         minimum: The number of pods that start together; None if the pods do not declare it, so that they never start.
         pods: The uids of its pods.
         is_satisfied: Whether any of its pods has been bound.
+        is_lenient: Whether its mode is `NonStrict`.
     """
 
     key: str
     minimum: int | None
+    is_lenient: bool = False
     pods: dict[str, None] = field(default_factory=dict[str, None])
     is_satisfied: bool = False
 
@@ -61,7 +64,8 @@ class Gangs:
             return
         gang = self._gangs.get(key)
         if gang is None:
-            gang = self._gangs[key] = Gang(key, _minimum(made))
+            is_lenient = annotations_of(made).get(GANG_MODE_ANNOTATION) == "NonStrict"
+            gang = self._gangs[key] = Gang(key, _minimum(made), is_lenient)
         elif gang.minimum is None:
             gang.minimum = _minimum(made)
         self._key_of[uid] = key

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from apportion_runtime.engines.koordinator.configuration import Configuration
 from apportion_runtime.engines.koordinator.gangs import Gang, Gangs, shortage
 from apportion_runtime.engines.koordinator.node_scores import node_scores
+from apportion_runtime.engines.koordinator.nominations import WrittenNominations
 from apportion_runtime.engines.koordinator.preemption import Preemptor, terminating
 from apportion_runtime.engines.koordinator.quota_accounts import QuotaAccounts
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, NodeState, PodFacts, Profile
@@ -51,11 +52,10 @@ class _KnownFailure:
 
 @dataclass(frozen=True, slots=True)
 class _Assumed:
-    """A pod of a gang that waits for the others, its node, and the node to which it was nominated before."""
+    """A pod of a gang that waits for the others, and its node."""
 
     pod: PodFacts
     node: NodeState
-    nominated: str
 
 
 class KoordScheduler(KubeScheduler):
@@ -85,11 +85,13 @@ class KoordScheduler(KubeScheduler):
         self._configuration, self._profile = configuration, profile
         self._accounts, self._gangs = accounts, gangs
         self._failed_kinds: dict[tuple[object, ...], _KnownFailure] = {}
+        self._written = WrittenNominations(self._nominated)
         self.has_freed_room = False
         """Whether a pod gave up its nomination in the last cycle, after other pods had failed for it."""
 
     def left(self, pod: PodState) -> None:
         """Handle the deletion of a pod."""
+        self._written.forget(pod.uid)
         self._accounts.remove(pod.uid)
         self._gangs.remove(pod.uid)
 
@@ -112,6 +114,7 @@ class KoordScheduler(KubeScheduler):
         self._failed_kinds.clear()
         self.has_freed_room = False
         self._update_nominations(waiting)
+        self._written.read(waiting)
         ages = {pod.uid: age for age, pod in enumerate(waiting)}
         queue: list[_Entry] = [(-pod.priority, ages[pod.uid], pod) for pod in waiting]
         heapq.heapify(queue)
@@ -146,7 +149,8 @@ class KoordScheduler(KubeScheduler):
 
     def _attempt_single(self, pod: PodFacts) -> _Failure | None:
         """Bind a pod, or preempt for it; return why it failed."""
-        kind = None if self.nodes.has_anti_affinity or pod.uid in self._nominated else alike_on_nodes(pod)
+        is_nominated = pod.uid in self._nominated or self._written.node(pod.uid) != ""
+        kind = None if self.nodes.has_anti_affinity or is_nominated else alike_on_nodes(pod)
         held = self._accounts[pod.uid]
         key = (held.quota, held.is_fixed, kind)
         tree = self._accounts.tree_of(held.quota)
@@ -173,10 +177,13 @@ class KoordScheduler(KubeScheduler):
         for pod in pods:
             found = self._place_within_quota(pod)
             if isinstance(found, _Failure):
-                self._forget(assumed)
+                why = found.why.partition(". preemption:")[0].rstrip(".")
+                self._reject(assumed, "" if gang.is_lenient else f"{pod.uid} {len(assumed)} {why}")
                 for other in pods[len(assumed) + 1 :]:
-                    # They are attempted without a node that could fit.
-                    self._withdraw_nomination(other.uid)
+                    # They are attempted without a node that could fit, which withdraws nominations where preemption is tried.
+                    self._written.fail(other.uid)
+                    if other.may_preempt:
+                        self._withdraw_nomination(other.uid)
                 why = (
                     f'GangGroup "{gang.key}" gets rejected due to member Pod "{self._key(pod)}" is unschedulable with '
                     f'reason "{found.why}", alreadyWaitForBound: {len(assumed)}'
@@ -184,22 +191,30 @@ class KoordScheduler(KubeScheduler):
                 return _Failure(why, found.is_held)
             found.add(pod)
             self._accounts.reserve(pod.uid)
-            assumed[pod.uid] = _Assumed(pod, found, self._withdraw_nomination(pod.uid))
+            assumed[pod.uid] = _Assumed(pod, found)
+            if self._nominated.pop(pod.uid, ""):
+                self._failed_kinds.clear()
             if len(assumed) >= (gang.minimum or 0):
                 self._forget(assumed)
                 for each in assumed.values():
                     self.bind(each.pod, each.node)
                 return None
-        self._forget(assumed)
+        self._reject(assumed, "")
         return _Failure(f"gang {gang.key} is waiting for more pods", is_held=True)
 
     def _forget(self, assumed: Mapping[str, _Assumed]) -> None:
         for uid, each in assumed.items():
             each.node.remove(each.pod)
             self._accounts.unreserve(uid)
-            if each.nominated:
-                # Rejected with its gang, a pod keeps its nomination; when it is bound, it is forgotten.
-                self._nominated[uid] = each.nominated
+
+    def _reject(self, assumed: Mapping[str, _Assumed], reason: str) -> None:
+        """Release the nodes of a gang's pods, some of which stay nominated to them."""
+        self._forget(assumed)
+        for uid, each in assumed.items():
+            self._written.reject(uid, each.node.name, reason)
+
+    def _own_node(self, uid: str) -> NodeState | None:
+        return self.nodes.get(self._written.node(uid))
 
     def _place_within_quota(self, pod: PodFacts) -> NodeState | _Failure:
         """Return a node for a pod; if there is none, preempt for the pod, and return why it failed."""
@@ -228,9 +243,10 @@ class KoordScheduler(KubeScheduler):
             statuses: Why the nodes do not fit, by name; None if the quota refused the pod.
         """
         cluster_state = self._cluster_state
+        self._written.fail(pod.uid)
         if not pod.may_preempt:
             return " preemption: not eligible due to preemptionPolicy=Never."
-        nominated = self.nodes.get(self._nominated.get(pod.uid, ""))
+        nominated = self._own_node(pod.uid)
         if nominated is not None:
             status = None if statuses is None else statuses.get(nominated.name)
             if (status is None or not status.for_good) and any(
@@ -278,14 +294,14 @@ class KoordScheduler(KubeScheduler):
         for uid, name in list(self._nominated.items()):
             other = self._facts(uid)
             if name == chosen.node.name and other is not None and other.priority < pod.priority:
-                del self._nominated[uid]
-        self._nominated[pod.uid] = chosen.node.name
+                self._written.withdraw(uid)
+        self._written.nominate(pod.uid, chosen.node.name)
         self._failed_kinds.clear()
         return ""
 
     def _withdraw_nomination(self, uid: str) -> str:
         """Withdraw a pod's nomination, whose room failed pods may take; return its node, empty if there was none."""
-        node = self._nominated.pop(uid, "")
+        node = self._written.withdraw(uid)
         if node:
             self._failed_kinds.clear()
         return node

@@ -147,6 +147,10 @@ class KubeScheduler:
                 self._observed.add(pod.uid)
                 self._nominated.setdefault(pod.uid, node)
 
+    def _own_node(self, uid: str) -> NodeState | None:
+        """Return the node to which the status of a pod nominates it."""
+        return self.nodes.get(self._nominated.get(uid, ""))
+
     def _place(self, pod: PodFacts) -> str | None:
         """Bind a pod, or preempt for it; return why it is unplaced."""
         if not self.nodes.all:
@@ -198,7 +202,7 @@ class KubeScheduler:
         if others:
             self._crowded(pod, profile, others, crowded)
             ranking.refresh()
-        own = nodes.get(self._nominated.get(pod.uid, ""))
+        own = self._own_node(pod.uid)
         if own is not None and own.name not in crowded and ranking.is_feasible(own.row):
             return RankedNodes.only(own.row), crowded
         rows = frozenset(node.row for name in crowded if (node := nodes.get(name)) is not None)
@@ -215,7 +219,7 @@ class KubeScheduler:
         crowded: set[str] = set()
         if others:
             crowded = self._crowded(pod, profile, others, statuses)
-        own = self.nodes.get(self._nominated.get(pod.uid, ""))
+        own = self._own_node(pod.uid)
         if own is not None and own.name not in crowded and filters.filter_status(own) is None:
             return [own], {}
         wanted = feasible_nodes_to_find(len(nodes))
