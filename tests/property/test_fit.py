@@ -57,6 +57,11 @@ _REQUESTS = st.lists(_JOBS, max_size=5)
     running=[("speech", 1, 4), ("speech", 1, 4), ("vision", 2, 1), ("vision", 3, 8), ("speech", 2, 4)],
     asked=("speech", 1, 4),
 )
+# On Koordinator, each further attempt of a pending gang changes what it is nominated to.
+@example(
+    running=[("speech", 1, 1), ("speech", 1, 4), ("speech", 3, 8), ("speech", 3, 8), ("speech", 1, 4)],
+    asked=("vision", 3, 8),
+)
 def test_proposed_changes_let_the_workload_start(
     engine: str, running: list[tuple[str, int, int]], asked: tuple[str, int, int]
 ) -> None:

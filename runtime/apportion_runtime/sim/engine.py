@@ -70,7 +70,7 @@ class Engine(Protocol):
 
     @property
     def remembers_workloads(self) -> bool:
-        """Whether a deleted workload affects the next one of the same name."""
+        """Whether a workload may affect later decisions after its deletion."""
         ...
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:

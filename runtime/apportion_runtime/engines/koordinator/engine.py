@@ -39,6 +39,8 @@ class Koordinator(PlainEngine):
     """The Koordinator engine."""
 
     name = "koordinator"
+    remembers_workloads = True
+    """Each attempt of another workload, which may be rejected again, changes nominations of pending gangs."""
 
     def __init__(self, cluster_state: ClusterState) -> None:
         super().__init__(cluster_state)

@@ -66,6 +66,7 @@ class WrittenNominations:
             self._counted[uid] = node
 
     def forget(self, uid: str) -> None:
-        """Forget a pod."""
+        """Forget a pod, before another one has its name."""
+        self._counted.pop(uid, None)
         self._nodes.pop(uid, None)
         self._reasons.pop(uid, None)

@@ -37,3 +37,11 @@ def test_a_failed_attempt_counts_the_written_nomination() -> None:
     assert counted == {"pod": "n1"}
     assert nominations.withdraw("pod") == "n1"
     assert (counted, nominations.node("pod")) == ({}, "")
+
+
+def test_a_pod_of_the_same_name_is_not_nominated_after_its_deletion() -> None:
+    counted: dict[str, str] = {}
+    nominations = WrittenNominations(counted)
+    nominations.reject("pod", "n1", "quota")
+    nominations.forget("pod")
+    assert (counted, nominations.node("pod")) == ({}, "")
