@@ -114,7 +114,7 @@ def test_ten_thousand_cycles_of_churn_allocate_no_memory_for_good() -> None:
             # Of the test's cluster.
             cluster.events.clear()
             cluster.told.clear()
-            collect()
+            collect(0.0)
     pool.stop()
     assert (cluster.failures, n_bound) == ([], _MANY_CYCLES + 1)
     assert blocks[1] - blocks[0] < _MANY_CYCLES / 10
