@@ -241,20 +241,26 @@ def test_keys_distinguish_namespaces() -> None:
 
 _SCALARS = st.one_of(
     st.text(max_size=20),
+    # Around the width at which the emitter folds lines, as plain and quoted scalars.
+    st.text("ab ", min_size=100, max_size=140),
+    st.text("a' #:\t\u00e9\u2028", max_size=130),
     st.integers(),
     st.booleans(),
     st.none(),
     st.floats(allow_nan=False),
     st.sampled_from(["on", "1", "0x1", "~", "12:30", ""]),
 )
+_KEYS = st.text(max_size=8) | st.text("ab ", min_size=100, max_size=140)
 _DOCUMENTS = st.recursive(
-    _SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3), max_leaves=20
-)  # fmt: skip
+    _SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=3), max_leaves=20
+)
 
 
-@given(st.lists(st.dictionaries(st.text(max_size=8), _DOCUMENTS, max_size=4), min_size=1, max_size=3))
+@given(st.lists(st.dictionaries(_KEYS, _DOCUMENTS, max_size=4) | _DOCUMENTS, min_size=1, max_size=3))
 @example([{"a": 0.0, "b": -0.0, "c": 0, "d": False}])
-def test_emitter_output_equals_pyyaml(documents: list[dict[str, object]]) -> None:
+@example([{"a": {"b": "\u2028"}}])
+@example([{"a": ["\n"]}, {"b": 1}])
+def test_emitter_output_equals_pyyaml(documents: list[object]) -> None:
     assert dump_all(documents) == yaml.dump_all(
         documents,
         Dumper=_WithoutAnchors,
