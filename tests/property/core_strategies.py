@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from apportion_runtime.cases.case_checks import checked
 from apportion_runtime.cases.reader import NOW, settings_of, snapshot_of
+from apportion_runtime.core.pod_constraints import Taint, Toleration
 from apportion_runtime.core.resources import GpuRequest
-from apportion_runtime.core.snapshot import Pod, Queue, Settings, Snapshot, Taint, Toleration
+from apportion_runtime.core.snapshot import Pod, Queue, Settings, Snapshot
 from apportion_runtime.core.status import RUNNING
 
 from .cached_strategies import booleans, integers, permutations, sampled_from

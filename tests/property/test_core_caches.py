@@ -12,7 +12,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from apportion_runtime.core import pending_classes
+from apportion_runtime.core import allocation, pending_classes
+from apportion_runtime.core.actions import allocate
 from apportion_runtime.core.cycle import cycle
 from apportion_runtime.core.explain.node_reasons import NodeReasons
 from apportion_runtime.core.job import Job
@@ -25,6 +26,7 @@ from apportion_runtime.core.plugins.predicates import Predicates
 from apportion_runtime.core.queue_jobs import QueueJobs
 from apportion_runtime.core.queue_keys import QueueKeys
 from apportion_runtime.core.queue_share import QueueShare
+from apportion_runtime.core.queue_totals import QueueTotals
 from apportion_runtime.core.running_totals import RunningTotal
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.session_cache import SessionCache
@@ -125,12 +127,18 @@ def _divided(shares: Shares, *_: object) -> None:
     shares._asking = set(shares.queues)
 
 
-def _never_carried_out() -> _Patch:
-    def not_carried_out(*_: object) -> bool:
-        _Reads.n += 1
-        return False
+def _never(owner: object, name: str, result: object) -> _Patch:
+    """Make a function that takes a shortcut, if it can, return that it cannot."""
 
-    return patch.object(Job, "carry_out", not_carried_out)
+    def disabled(*_: object) -> object:
+        _Reads.n += 1
+        return result
+
+    return patch.object(owner, name, disabled)
+
+
+def _added_in_order() -> _Patch:
+    return _never(QueueTotals, "_is_exact", False)
 
 
 def _new_placing(order: JobOrder) -> None:
@@ -171,12 +179,15 @@ def _always_changed() -> _Patch:
 
 OFF: dict[str, Callable[[], _Patch]] = {
     "active jobs": lambda: _forgetting(Session, "pending_jobs", _all_active),
-    "carried-out jobs": _never_carried_out,
+    "carried-out jobs": lambda: _never(Job, "carry_out", False),
+    "bounds of queues": lambda: _forgetting(Shares, "is_bounded", lambda shares, _: shares._bounds.clear()),
     "class outcomes": lambda: _forgetting(ClassOutcomes, "_outcome", lambda left, _: left._outcomes.clear()),
-    "exact fractions": lambda: _forgetting(SessionCache, "_count_job", _forgotten(_orders_fractions=True)),
+    "exact fractions": lambda: _forgetting(QueueTotals, "_count", _forgotten(_orders_fractions=True)),
+    "exact totals": _added_in_order,
     "fits empty node": lambda: _forgetting(
         Predicates, "fits_empty_node", lambda predicates, _: predicates._fits_empty.clear()
     ),
+    "alike pods": lambda: _never(allocation, "place_alike", 0),
     "job key": lambda: _forgetting(Job, "order_key", _forgotten(_order_key=None)),
     "job quantities": lambda: _forgetting(Job, "allocated_quantities", _forgotten(_allocated_quantities=None)),
     "job readiness": lambda: _forgetting(Job, "is_ready", _forgotten(_is_ready=None)),
@@ -193,7 +204,8 @@ OFF: dict[str, Callable[[], _Patch]] = {
         _forgetting(NodeReasons, "_what_lacks", lambda reasons, _: reasons._kept.clear()),
         _forgetting(NodeReasons, "_static", lambda reasons, *_: reasons._codes.clear()),
     ),
-    "accepted requests": lambda: _forgetting(NodeTable, "_accept", lambda nodes, *_: nodes._accepted.clear()),
+    "accepted requests": lambda: _forgetting(NodeTable, "accept", lambda nodes, *_: nodes._accepted.clear()),
+    "only pending job": lambda: _never(allocate, "_only_job", None),
     "pending classes": lambda: _forgetting(PendingClasses, "refresh", _all_unclassified),
     "queue jobs": lambda: _all(
         _forgetting(QueueJobs, "waiting", _forgotten(_waiting=None)),
@@ -209,7 +221,7 @@ OFF: dict[str, Callable[[], _Patch]] = {
     "queue share": lambda: _forgetting(QueueShare, "allocatable", _forgotten(_allocatable=None)),
     "division": lambda: _forgetting(Shares, "divide", _divided),
     "recent shapes": lambda: _forgetting(Session, "open_task", lambda session, _: session._recent_shapes.clear()),
-    "running totals": lambda: _forgetting(RunningTotal, "total", _all_running_totals),
+    "running totals": lambda: _all(_added_in_order(), _forgetting(RunningTotal, "total", _all_running_totals)),
     "search state": _each_search_anew,
     "shared devices": lambda: _forgetting(SharedGpus, "_rooms_by_id", _forgotten(_rooms=None)),
     "shared devices of nodes": _shared_of_all,

@@ -121,6 +121,13 @@ def _decided(session: Session) -> dict[str, Any]:
     }
 
 
+def _check_shares(world: _World) -> None:
+    """A session in which no action will run has the shares of a new session."""
+    anew = Session(world.session_cache.snapshot(world.now), world.session_cache.settings)
+    again = world.session_cache.open(world.now, decides=False)
+    assert _decided(again)["shares"] == _decided(anew)["shares"]
+
+
 @pytest.mark.parametrize("is_brief", [False, True], ids=["all reasons", "no reasons"])
 @pytest.mark.parametrize("seed", range(5))
 def test_reopened_session_equals_a_new_session(seed: int, is_brief: bool) -> None:
@@ -135,6 +142,9 @@ def test_reopened_session_equals_a_new_session(seed: int, is_brief: bool) -> Non
                 thing()
         world.end_some()
         world.now += 10.0
+        if world.rng.random() < 0.5:
+            _check_shares(world)
+            world.end_some()
         anew = cycle(world.session_cache.snapshot(world.now), world.session_cache.settings)
         again = world.session_cache.open(world.now)
         again.reasons.are_brief = is_brief

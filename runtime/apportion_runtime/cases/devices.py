@@ -7,16 +7,8 @@ from typing import Any
 
 from apportion_api.kai.names import QUEUE_LABEL
 from apportion_api.kubernetes.names import GPU_RESOURCE
-from apportion_runtime.core.snapshot import (
-    Allocation,
-    Claim,
-    ClaimReference,
-    Device,
-    DeviceClass,
-    DeviceRequest,
-    Expression,
-    NodeTerm,
-)
+from apportion_runtime.core.pod_constraints import Expression, NodeTerm
+from apportion_runtime.core.snapshot import Allocation, Claim, ClaimReference, Device, DeviceClass, DeviceRequest
 
 Case = Mapping[str, Any]
 _DRIVER = GPU_RESOURCE

@@ -20,16 +20,14 @@ from apportion_runtime.cases.devices import (
     n_devices_on,
     references_of,
 )
+from apportion_runtime.core.pod_constraints import Expression, NodeTerm, PodTerm
 from apportion_runtime.core.resources import GpuRequest, whole_or_fraction
 from apportion_runtime.core.snapshot import (
-    Expression,
     Node,
-    NodeTerm,
     NumaTopology,
     NumaZone,
     Pod,
     PodGroup,
-    PodTerm,
     Queue,
     QueueResource,
     Settings,

@@ -12,8 +12,8 @@ from typing import Any
 
 from apportion_runtime.cases.reader import Case, settings_of, snapshot_of
 from apportion_runtime.core.cycle import cycle
+from apportion_runtime.core.pod_constraints import NodeTerm
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.snapshot import NodeTerm
 from apportion_runtime.core.status import BINDING, NAMES, PIPELINED, RELEASING
 from apportion_runtime.core.task import NO_NODE
 

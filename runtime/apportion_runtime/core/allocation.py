@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from apportion_runtime.core.alike_tasks import place_alike
 from apportion_runtime.core.capacity import over_capacity, requested
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.node_fit import fits, fits_idle
@@ -39,7 +40,7 @@ def place_job(session: Session, statement: Statement, nodes: Indices, job: Job, 
     tasks = job.tasks_to_allocate(real=not pipeline_only)
     if not tasks:
         return False
-    if session.keeps_shares:
+    if session.keeps_shares and session.shares.is_bounded(job):
         request = requested(tasks, session.max_device_memory)
         over = over_capacity(session.shares, job, request)
         if over is not None:
@@ -106,7 +107,8 @@ def _place_pod_set(step: _Step, nodes: Indices, pod_set: PodSet, tasks: list[Tas
 
 def _place_tasks(step: _Step, nodes: Indices, tasks: list[Task]) -> bool:
     session = step.session
-    for number, task in enumerate(tasks):
+    n_placed = 0 if step.pipeline_only else place_alike(session, step.statement, nodes, tasks)
+    for number, task in enumerate(tasks[n_placed:], n_placed):
         if not place_task(session, step.statement, nodes, task, pipeline_only=step.pipeline_only):
             if not step.pipeline_only:
                 session.reasons.unplaced(step.job, task, number, nodes)

@@ -56,6 +56,8 @@ def over_quota(shares: Shares, job: Job, request: Quantities) -> OverCapacity | 
 
 def over_capacity(shares: Shares, job: Job, request: Quantities) -> OverCapacity | None:
     """Return the first bound that a request would exceed."""
+    if not shares.is_bounded(job):
+        return None
     return over_limit(shares, job, request) or over_quota(shares, job, request)
 
 

@@ -179,10 +179,22 @@ class Job:
 
     def update_status(self, task: Task, status: int) -> None:
         """Change the status of a pod."""
+        self.update_statuses((task,), status)
+
+    def update_statuses(self, tasks: Iterable[Task], status: int) -> None:
+        """Change the status of pods."""
+        for task in tasks:
+            self._set_status(task, status)
+        self.invalidate()
+        if self.on_change is not None:
+            self.on_change(self)
+
+    def _set_status(self, task: Task, status: int) -> None:
         old = task.status
-        pod_set = self.pod_sets[task.pod_set]
-        pod_set.count(old, -1)
-        pod_set.count(status, 1)
+        if not (old & ACTIVE_ALLOCATED_STATUSES and status & ACTIVE_ALLOCATED_STATUSES):
+            pod_set = self.pod_sets[task.pod_set]
+            pod_set.count(old, -1)
+            pod_set.count(status, 1)
         more = bool(status & ACTIVE_ALLOCATED_STATUSES) - bool(old & ACTIVE_ALLOCATED_STATUSES)
         self.n_active_allocated += more
         self.n_counted += more
@@ -194,9 +206,6 @@ class Job:
         elif status & ALLOCATED_STATUSES:
             self.allocated = self.allocated + task.request
         task.status = status
-        self.invalidate()
-        if self.on_change is not None:
-            self.on_change(self)
 
     def order_key(self, plugins: frozenset[str]) -> JobKey:
         """Return the key that orders the jobs of a queue: the smaller comes first.
@@ -256,8 +265,7 @@ class Job:
     @property
     def has_new_times(self) -> bool:
         """Whether the session changed a time that its pod group records."""
-        group = self.group
-        recorded = group.last_start, group.last_eviction, group.stale_since
+        recorded = self.group.last_start, self.group.last_eviction, self.group.stale_since
         return (self.last_start, self.last_eviction, self.stale_since) != recorded
 
     @property

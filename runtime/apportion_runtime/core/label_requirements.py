@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from apportion_runtime.core.snapshot import Expression
+from apportion_runtime.core.pod_constraints import Expression
 
 
 def matches(expression: Expression, labels: Mapping[str, str]) -> bool:

@@ -152,7 +152,7 @@ class NodeTable:
             elsewhere: The pod moves to another device of the same node; its former devices stay charged.
         """
         if task.status & ACTIVE_USED_STATUSES:
-            self._accept(task, i)
+            self.accept(task, i)
         entries = self.entries[i]
         if task.received_fraction and elsewhere:
             entries.pop(task.uid, None)
@@ -261,7 +261,7 @@ class NodeTable:
         is_settled = i in self._settled
         for task in tasks:
             if task.kind != REGULAR and task.status & ACTIVE_USED_STATUSES:
-                self._accept(task, i)
+                self.accept(task, i)
             entry = before.pop(task.uid, None)
             if entry is None or not entry.is_of(task):
                 if entry is not None:
@@ -354,8 +354,8 @@ class NodeTable:
         self.changed.append(i)
         return True
 
-    def _accept(self, task: Task, i: int) -> None:
-        gpu = task.gpu
+    def accept(self, task: Task, i: int) -> None:
+        """Set what a node accepts and charges for a pod, which may depend on the memory of its devices."""
         if task.kind == REGULAR:
             task.received_fraction = False
             return
@@ -364,9 +364,9 @@ class NodeTable:
         known = self._accepted.get(key)
         if known is None:
             if task.kind == MIG:
-                accepted_gpu, accepted_gpus = GpuRequest(mig=gpu.mig), 0.0
+                accepted_gpu, accepted_gpus = GpuRequest(mig=task.gpu.mig), 0.0
             else:
-                accepted_gpu = GpuRequest(gpu.count, self.portion_of(gpu, i), self.memory_of(gpu, i))
+                accepted_gpu = GpuRequest(task.gpu.count, self.portion_of(task.gpu, i), self.memory_of(task.gpu, i))
                 accepted_gpus = accepted_gpu.gpus
             accepted = task.request.copy()
             accepted[GPU] = accepted_gpus

@@ -53,6 +53,12 @@ class PendingClasses:
                 self.unreported[uid] = job
         active_jobs.unclassified = {}
 
+    def take_unreported(self, session: Session) -> _Alike:
+        """Return the jobs whose reasons must be recorded, by id, and forget those whose reasons are left out."""
+        reasons = session.reasons
+        self.unreported = {uid: job for uid, job in self.unreported.items() if reasons.is_reported(job)}
+        return self.unreported
+
     def _detach(self, class_: _Class, uid: str) -> None:
         alike = self.jobs[class_]
         del alike[uid]
@@ -112,11 +118,8 @@ class ClassOutcomes:
 
     def jobs_to_report(self) -> _Alike:
         """Return the jobs whose reasons must be recorded, by id."""
-        pending_classes, reasons = self._session.pending_classes, self._session.reasons
-        pending_classes.unreported = {
-            uid: job for uid, job in pending_classes.unreported.items() if reasons.is_reported(job)
-        }
-        return {uid: job for uid, job in pending_classes.unreported.items() if job.is_ready}
+        unreported = self._session.pending_classes.take_unreported(self._session)
+        return {uid: job for uid, job in unreported.items() if job.is_ready}
 
     def _outcome(self, class_: _Class) -> int:
         outcome = self._outcomes.get(class_)
@@ -160,6 +163,11 @@ class EveryJob:
         return {}
 
 
+def has_classes(session: Session, action: str) -> bool:
+    """Return whether an action tries classes: neither are the reasons of each job recorded nor is the queue depth bounded."""
+    return session.reasons.are_brief and session.settings.queue_depth.get(action) is None
+
+
 def class_outcomes(
     session: Session, action: str, is_tried: _Test, may_succeed: _Test = lambda job: True
 ) -> ClassOutcomes | EveryJob:
@@ -167,7 +175,7 @@ def class_outcomes(
 
     Every job is tried if the reasons of each are recorded or the queue depth is bounded.
     """
-    if not session.reasons.are_brief or session.settings.queue_depth.get(action) is not None:
+    if not has_classes(session, action):
         return EveryJob()
     return ClassOutcomes(session, is_tried, may_succeed)
 

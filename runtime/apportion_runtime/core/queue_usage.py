@@ -9,6 +9,7 @@ Source: pkg/scheduler/plugins/proportion/proportion.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from apportion_runtime.core.job import Job
@@ -21,7 +22,11 @@ N_AMOUNTS = 9
 
 _NON_PREEMPTIBLE, _PENDING = 3, 6
 """The first of the three amounts."""
-_EXACT_PARTS = 1024.0
+EXACT_PARTS = 1024.0
+"""Sums of multiples of one part of a device are exact in any order."""
+Row = tuple[float, ...]
+"""`N_AMOUNTS` amounts of one job."""
+NO_AMOUNTS: Row = (0.0,) * N_AMOUNTS
 
 
 class Fraction(NamedTuple):
@@ -40,7 +45,7 @@ class Fraction(NamedTuple):
     @property
     def is_exact(self) -> bool:
         """Whether sums of such numbers are exact in any order: halves, quarters, …"""
-        return (self.gpus * _EXACT_PARTS).is_integer()
+        return (self.gpus * EXACT_PARTS).is_integer()
 
 
 class JobUsage(NamedTuple):
@@ -57,6 +62,7 @@ class JobUsage(NamedTuple):
 
 NumberedFractions = tuple[int, tuple[Fraction, ...]]
 """The number of a job in the session's order, and its fractions."""
+NO_FRACTIONS: Mapping[str, Sequence[NumberedFractions]] = MappingProxyType({})
 
 
 def job_usage(job: Job, device_memory: int | None) -> JobUsage:

@@ -30,7 +30,7 @@ from apportion_runtime.core.snapshot import Pod, PodGroup, Settings, Snapshot
 from apportion_runtime.core.statement import EvictionSet, Statement
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, RELEASING
 from apportion_runtime.core.sub_groups import PodSet
-from apportion_runtime.core.task import NO_NODE, Shape, Task, shape_of
+from apportion_runtime.core.task import NO_NODE, REGULAR, Shape, Task, shape_of
 
 _MOST_RECENT = 1_000
 
@@ -195,8 +195,12 @@ class Session:
             self.claims.open_task(task)
         if pod.node is not None:
             task.node = self.nodes.index.get(pod.node, NO_NODE)
-        if task.node == NO_NODE and task.status & ACTIVE_USED_STATUSES:
-            task.clear_charge()
+        if task.status & ACTIVE_USED_STATUSES:
+            if task.node == NO_NODE:
+                task.clear_charge()
+            elif task.kind != REGULAR:
+                # Its queue is charged with what the node accepts, also if the node is not charged before the next decision.
+                self.nodes.accept(task, task.node)
         return task
 
     def open_job(self, group: PodGroup, tasks: Iterable[Task], number: int) -> Job:

@@ -7,15 +7,14 @@ zones, and whenever nodes or queues change, it opens a new session.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
 from apportion_runtime.core.plugins.gpu_choice import last_new_group
-from apportion_runtime.core.queue_jobs import in_order
-from apportion_runtime.core.queue_usage import N_AMOUNTS, Fraction, NumberedFractions, job_usage, with_fractions
+from apportion_runtime.core.queue_totals import QueueTotals
 from apportion_runtime.core.reasons import Reasons
-from apportion_runtime.core.running_totals import RunningMaximum, RunningTotal
+from apportion_runtime.core.running_totals import RunningMaximum
 from apportion_runtime.core.session import Decisions, Session
 from apportion_runtime.core.snapshot import (
     Claim,
@@ -87,14 +86,7 @@ class SessionCache:
         self._tasks: dict[str, Task] = {}
         self._device_ids = RunningMaximum()
         self._last_starts = RunningMaximum()
-        self._by_queue: dict[str, RunningTotal] = {}
-        self._fractions: dict[str, dict[str, tuple[Fraction, ...]]] = {}
-        # Whether the sum of the fractions depends on their order: some are not exact.
-        self._orders_fractions = False
-        # The totals of the queues at their last change, and the queues that changed since the last cycle.
-        self._counted: dict[str, Sequence[float]] = {}
-        self._numbered: dict[str, Sequence[NumberedFractions]] = {}
-        self._changed_queues: dict[str, None] = {}
+        self._totals: QueueTotals | None = None
         # Requests of which the session has all resources, by id: pods that are read with the same request share it.
         self._known_requests: dict[int, Mapping[str, float]] = {}
         self._read_changes = 0
@@ -164,9 +156,8 @@ class SessionCache:
             if not session.pending_classes.holds(uid):
                 # Otherwise the names of removed jobs accumulate until a job is pending for which classes are used.
                 session.active_jobs.unclassified.pop(uid, None)
-            self._by_queue[job.queue].drop(uid)
-            self._fractions.get(job.queue, {}).pop(uid, None)
-            self._changed_queues[job.queue] = None
+            assert self._totals is not None
+            self._totals.drop(job)
 
     def mark_unreported(self, groups: Iterable[str]) -> None:
         """Request new reasons for pending pod groups that `Reasons.report_filter` left out."""
@@ -242,10 +233,14 @@ class SessionCache:
             now=now,
         )
 
-    def open(self, now: float) -> Session:
+    def open(self, now: float, *, decides: bool = True) -> Session:
         """Return a session on the current records, in which no action has run.
 
         The session of the previous cycle must not be used any more.
+
+        Args:
+            now: The time, in seconds since 1970.
+            decides: Whether actions will run; otherwise only jobs and queues are current, and nodes may be outdated.
         """
         session = self._session
         if (
@@ -255,11 +250,16 @@ class SessionCache:
             or self._has_leftovers(session)
         ):
             session = self._open_anew(self.snapshot(now))
+            self._changes.nodes.clear()
         else:
             session.begin_cycle(now, lambda: self.snapshot(now))
             self._reopen(session)
+        outdated = self._changes.nodes
+        if decides:
+            self._refill(session, outdated)
+            outdated = set()
         self._read_changes = len(session.nodes.changed)
-        self._changes = _Changes()
+        self._changes = _Changes(nodes=outdated)
         return session
 
     def _has_leftovers(self, session: Session) -> bool:
@@ -283,31 +283,29 @@ class SessionCache:
         for number, uid in enumerate(self._groups):
             self._numbers[uid] = number
         self._n_groups = len(self._groups)
-        self._by_queue, self._fractions, self._counted, self._numbered = {}, {}, {}, {}
-        self._orders_fractions = False
-        self._changed_queues.clear()
-        for uid in session.jobs:
-            self._count_job(session, uid)
+        self._totals = QueueTotals(session)
         return session
 
     def _reopen(self, session: Session) -> None:
         self._collect_decisions(session)
-        nodes = session.nodes
         for uid in self._changes.jobs:
             self._rebuild_job(session, uid)
         if self._changes.others:
             self._rebuild_others(session)
-        known = self._tasks
-        for i in sorted(self._changes.nodes):
+        assert self._totals is not None
+        self._totals.count(self._changes.jobs)
+        self._begin_cycle(session, self._totals)
+
+    def _refill(self, session: Session, outdated: Iterable[int]) -> None:
+        """Charge nodes with their current pods."""
+        known, nodes = self._tasks, session.nodes
+        for i in sorted(outdated):
             pods = self._pods_by_node.get(nodes.names[i], {})
             uids = sorted(pods)
             for uid in uids:
                 if uid not in known:
                     known[uid] = session.open_task(pods[uid])
             nodes.refill(i, [known[uid] for uid in uids])
-        for uid in self._changes.jobs:
-            self._count_job(session, uid)
-        self._begin_cycle(session)
 
     def _collect_decisions(self, session: Session) -> None:
         """Collect the jobs and nodes that the last actions changed; their records hold the outcome."""
@@ -348,46 +346,13 @@ class SessionCache:
             if task.node != NO_NODE:
                 self._changes.nodes.add(task.node)
 
-    def _count_job(self, session: Session, uid: str) -> None:
-        job = session.jobs[uid]
-        amounts, fractions = job_usage(job, session.min_device_memory)
-        if fractions and not self._orders_fractions:
-            if not all(fraction.is_exact for fraction in fractions):
-                self._orders_fractions = True
-                for each in session.jobs:
-                    self._count_job(session, each)
-                return
-            amounts, fractions = with_fractions(amounts, fractions), ()
-        usage = self._by_queue.get(job.queue)
-        if usage is None:
-            usage = self._by_queue[job.queue] = RunningTotal(N_AMOUNTS)
-        usage.put(uid, amounts)
-        self._changed_queues[job.queue] = None
-        if fractions:
-            self._fractions.setdefault(job.queue, {})[uid] = fractions
-        else:
-            self._fractions.get(job.queue, {}).pop(uid, None)
-
-    def _recount(self, session: Session) -> None:
-        """Recount the queues whose jobs changed."""
-        for queue in self._changed_queues:
-            self._counted[queue] = self._by_queue[queue].total()
-            own = self._fractions.get(queue, {})
-            if own:
-                jobs = in_order(map(session.jobs.__getitem__, own))
-                self._numbered[queue] = [(job.number, own[job.uid]) for job in jobs]
-            else:
-                self._numbered.pop(queue, None)
-        session.shares.recount(self._counted, self._numbered, changed=self._changed_queues)
-        self._changed_queues.clear()
-
-    def _begin_cycle(self, session: Session) -> None:
+    def _begin_cycle(self, session: Session, totals: QueueTotals) -> None:
         """Begin a cycle with current shares, no decisions and no notes."""
         session.n_groups = int(self._device_ids.get(0))
         session.starts_later = self._last_starts.get(session.now) > session.now
         if self._changes.others:
             session.shares.set_total(session.nodes, session.others)
-        self._recount(session)
+        totals.recount()
         session.shares.divide(self.settings.k_value)
         session.topologies.forget_scores()
         if len(session.nodes.changed) > _MOST_CHANGES:

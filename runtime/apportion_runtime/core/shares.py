@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from operator import itemgetter
-from types import MappingProxyType
 
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.nodes import NodeTable
 from apportion_runtime.core.queue_share import QueueShare
-from apportion_runtime.core.queue_usage import Fraction, NumberedFractions
-from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
+from apportion_runtime.core.queue_usage import NO_AMOUNTS, NO_FRACTIONS, Fraction, NumberedFractions
+from apportion_runtime.core.resources import NO_QUANTITIES, UNLIMITED, Quantities
 from apportion_runtime.core.sibling_division import SiblingDivision
 from apportion_runtime.core.snapshot import Pod, Queue
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES
@@ -22,7 +21,6 @@ from apportion_runtime.core.task import Task
 
 RESOURCES = ("cpu", "memory", "gpu")
 _NUMBER = itemgetter(0)
-NO_FRACTIONS: Mapping[str, Sequence[NumberedFractions]] = MappingProxyType({})
 
 
 class Shares:
@@ -54,6 +52,11 @@ class Shares:
         self._asking: set[str] = set(self.queues)
         # The leaves charged since the last recount.
         self._charged: dict[str, QueueShare] = {}
+        # By queue and preemptibility of a job.
+        self._bounds: dict[tuple[str, bool], bool] = {}
+        # The leaves' totals in the exact sums of the queues, and these sums.
+        self._added: dict[str, Sequence[float]] = {}
+        self._sums: dict[str, Sequence[float]] = {}
         # The names in `counted` below each queue, in their order.
         self._below: dict[str, list[str]] = {}
         self._changed: dict[str, QueueShare] = dict(self.queues)
@@ -66,6 +69,7 @@ class Shares:
         fractions: Mapping[str, Sequence[NumberedFractions]] = NO_FRACTIONS,
         *,
         changed: Collection[str] | None = None,
+        is_exact: bool = False,
     ) -> None:
         """Recount allocated and pending requests; queues whose totals did not change keep their shares.
 
@@ -74,7 +78,12 @@ class Shares:
                 and whole GPUs.
             fractions: The fractions of GPUs in these leaves.
             changed: The leaves whose totals may have changed since the last recount; None compares all.
+            is_exact: Whether sums of the totals are the same in any order, so that only what changed is added.
         """
+        if is_exact:
+            self._add_changes(counted, changed if self._added and changed is not None else counted)
+        else:
+            self._added, self._sums = {}, {}
         known = self._counted
         outdated = set[str]() if known is not None else set(self.queues)
         for leaf in self._charged.values():
@@ -98,20 +107,47 @@ class Shares:
         for name in outdated:
             queue = self.queues[name]
             before = queue.request
-            self._sum_up(queue, counted, fractions)
+            self._sum_up(queue, counted, fractions, is_exact=is_exact)
             if queue.request != before:
                 self._asking.update(above.name for above in queue.path)
         self._counted = known
+
+    def _add_changes(self, counted: Mapping[str, Sequence[float]], changed: Iterable[str]) -> None:
+        """Add the differences of leaves to the sums of the queues above."""
+        for name in changed:
+            before, now = self._added.get(name, NO_AMOUNTS), counted[name]
+            self._added[name] = now
+            for queue in self.queues[name].path if name in self.queues else ():
+                known = self._sums.get(queue.name, NO_AMOUNTS)
+                self._sums[queue.name] = [
+                    total + more - less for total, more, less in zip(known, now, before, strict=True)
+                ]
 
     def _sum_up(
         self,
         queue: QueueShare,
         counted: Mapping[str, Sequence[float]],
         fractions: Mapping[str, Sequence[NumberedFractions]],
+        *,
+        is_exact: bool,
     ) -> None:
         """Set a queue's requests and allocations to the sums of the leaves below it."""
+        if is_exact:
+            cpu, memory, gpu, *own, more_cpu, more_memory, more_gpu = self._sums.get(queue.name, NO_AMOUNTS)
+            queue.count([cpu + more_cpu, memory + more_memory, gpu + more_gpu], [cpu, memory, gpu], own)
+        else:
+            queue.count(*self._sums_in_order(queue, counted))
+        if fractions:
+            below = [each for leaf in self._below.get(queue.name, ()) for each in fractions.get(leaf, ())]
+            # In the session's order.
+            queue.add_fractions(sorted(below, key=_NUMBER))
+        self._changed[queue.name] = queue
+
+    def _sums_in_order(
+        self, queue: QueueShare, counted: Mapping[str, Sequence[float]]
+    ) -> tuple[list[float], list[float], list[float]]:
+        """Return the requests, allocations and non-preemptible allocations of the leaves below a queue."""
         cpu = memory = gpu = held_cpu = held_memory = held_gpu = own_cpu = own_memory = own_gpu = 0.0
-        below: list[NumberedFractions] = []
         for leaf in self._below.get(queue.name, ()):
             amounts = counted[leaf]
             cpu, memory, gpu = (
@@ -121,13 +157,7 @@ class Shares:
             )
             held_cpu, held_memory, held_gpu = held_cpu + amounts[0], held_memory + amounts[1], held_gpu + amounts[2]
             own_cpu, own_memory, own_gpu = own_cpu + amounts[3], own_memory + amounts[4], own_gpu + amounts[5]
-            if leaf in fractions:
-                below += fractions[leaf]
-        queue.count([cpu, memory, gpu], [held_cpu, held_memory, held_gpu], [own_cpu, own_memory, own_gpu])
-        if below:
-            # In the session's order.
-            queue.add_fractions(sorted(below, key=_NUMBER))
-        self._changed[queue.name] = queue
+        return [cpu, memory, gpu], [held_cpu, held_memory, held_gpu], [own_cpu, own_memory, own_gpu]
 
     def _drop_orphans(self) -> None:
         """Drop queues without an existing ancestor path, with everything below them."""
@@ -154,6 +184,22 @@ class Shares:
         while at is not None:
             yield at
             at = self.queues[at.parent] if at.parent else None
+
+    def is_bounded(self, job: Job) -> bool:
+        """Return whether a limit, or a quota for non-preemptible jobs, may keep pods of a job from being placed."""
+        known = self._bounds.get((job.queue, job.preemptible))
+        if known is None:
+            # Neither limits nor quotas change in a session.
+            leaf = self.queues.get(job.queue)
+            bounds = (
+                [queue.limit if job.preemptible else (*queue.limit, *queue.deserved) for queue in leaf.path]
+                if leaf
+                else []
+            )
+            known = self._bounds[job.queue, job.preemptible] = any(
+                bound != UNLIMITED for each in bounds for bound in each
+            )
+        return known
 
     def holds_jobs_of(self, name: str) -> bool:
         """Return whether a queue exists and is a leaf."""
@@ -192,7 +238,7 @@ class Shares:
         division = self._divisions.get(name)
         if division is None:
             division = self._divisions[name] = SiblingDivision(self.children_of(above))
-        changed = {queue.name: queue for queue in division.divide(total, k_value)}
+        changed = division.divide(total, k_value, self._asking)
         self._changed.update(changed)
         for queue in division.parents:
             if queue.name in self._asking or queue.name in changed:

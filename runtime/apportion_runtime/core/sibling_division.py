@@ -6,7 +6,7 @@ otherwise is the division computed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from apportion_runtime.core.division import divide
 from apportion_runtime.core.queue_share import QueueShare, claims_of
@@ -23,28 +23,29 @@ class SiblingDivision:
         parents: The siblings that have children.
     """
 
-    __slots__ = ("_requests", "_resources", "_siblings", "parents")
+    __slots__ = ("_index", "_resources", "_siblings", "parents")
 
     def __init__(self, siblings: Sequence[QueueShare]) -> None:
         self._siblings = siblings
         self.parents = [queue for queue in siblings if queue.children]
-        self._requests = [queue.request for queue in siblings]
+        self._index = {queue.name: i for i, queue in enumerate(siblings)}
         self._resources = [_ResourceDivision(siblings, r) for r in range(len(NO_QUANTITIES))]
 
-    def divide(self, total: Sequence[float], k_value: float) -> Collection[QueueShare]:
-        """Divide a total of each resource, and return the queues whose fair shares changed."""
-        requests = self._requests
-        changed: list[int] = []
-        for i, queue in enumerate(self._siblings):
-            # A queue that is counted again has a new list.
-            if queue.request is not requests[i]:
-                requests[i] = queue.request
-                changed.append(i)
+    def divide(self, total: Sequence[float], k_value: float, asking: Collection[str]) -> Mapping[str, QueueShare]:
+        """Divide a total of each resource, and return the queues whose fair shares changed.
+
+        Args:
+            total: The amounts.
+            k_value: How strongly past usage counts against a queue.
+            asking: The queues whose requests changed since the last call, among others.
+        """
+        index = self._index
+        changed = [index[name] for name in asking if name in index]
         found: dict[str, QueueShare] = {}
         for resource, amount in zip(self._resources, total, strict=True):
             for queue in resource.divide(amount, k_value, changed):
                 found[queue.name] = queue
-        return found.values()
+        return found
 
 
 class _ResourceDivision:
@@ -61,7 +62,7 @@ class _ResourceDivision:
         # The request of each queue within its limit.
         self._wanted = [claim.requestable for claim in self._claims]
         # Those without a quota, whose request must be covered by the total, and those whose request exceeds their quota.
-        self._unlimited = [i for i, claim in enumerate(self._claims) if claim.deserved == UNLIMITED]
+        self._unlimited = frozenset(i for i, claim in enumerate(self._claims) if claim.deserved == UNLIMITED)
         self._exceeding = {i for i in range(len(siblings)) if self._exceeds_quota(i)}
         # Total and k-value of the last division, and whether each queue received its request in it.
         self._inputs: tuple[float, float] | None = None
@@ -81,12 +82,14 @@ class _ResourceDivision:
                     self._exceeding.add(i)
                 else:
                     self._exceeding.discard(i)
-        inputs = total, k_value
-        if not asking and inputs == self._inputs:
+        is_same_total = (total, k_value) == self._inputs
+        if not asking and is_same_total:
             return ()
-        self._inputs = inputs
-        was_covered = self._is_covered
-        self._is_covered = not self._exceeding and all(wanted[i] <= total for i in self._unlimited)
+        self._inputs = total, k_value
+        was_covered, unlimited = self._is_covered, self._unlimited
+        # If the others were covered by the same total, they still are.
+        unchecked = unlimited.intersection(asking) if was_covered and is_same_total else unlimited
+        self._is_covered = not self._exceeding and all(wanted[i] <= total for i in unchecked)
         if self._is_covered:
             # If they were before, the others have what they want.
             return self._set_shares(asking if was_covered else range(len(siblings)), wanted)

@@ -6,68 +6,14 @@ MiB, cpu millicores.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
+from apportion_runtime.core.pod_constraints import Labels, NodeTerm, PodPreference, PodTerm, Taint, Toleration
+from apportion_runtime.core.record_drafts import PodDraft, PodGroupDraft
 from apportion_runtime.core.resources import NO_GPUS, GpuRequest
 from apportion_runtime.core.status import PENDING
-
-Labels = Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """A taint, which keeps pods without a matching toleration off a node."""
-
-    key: str
-    value: str
-    effect: str
-
-
-@dataclass(frozen=True, slots=True)
-class Toleration:
-    """A toleration of taints. An empty key matches every taint, an empty effect every effect."""
-
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """One requirement on labels: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NodeTerm:
-    """Requirements that must all be met; the terms of an affinity are alternatives."""
-
-    expressions: tuple[Expression, ...] = ()
-    fields: tuple[Expression, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PodTerm:
-    """An affinity or anti-affinity to pods. `selector` None selects nothing; empty selects all."""
-
-    topology_key: str
-    selector: tuple[Expression, ...] | None
-    namespaces: tuple[str, ...] = ()
-    namespace_selector: tuple[Expression, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PodPreference:
-    """A preferred affinity to pods; a negative weight is a preferred anti-affinity."""
-
-    term: PodTerm
-    weight: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,16 +248,15 @@ class Pod:
 
     def in_state(self, status: int, node: str | None, gpu_groups: tuple[str, ...], nominated_node: str | None) -> Pod:
         """Return the pod in another state."""
-        # `dataclasses.replace` takes twice as long.
         values = [*_POD_VALUES(self)]
         values[_STATE], values[_GPU_GROUPS], values[_NOMINATED_NODE] = (status, node), gpu_groups, nominated_node
-        return Pod(*values)
+        return _pod_with(values)
 
     def like(self, uid: str, name: str, labels: Labels) -> Pod:
         """Return another pod with the same template."""
         values = [uid, name, *_POD_VALUES(self)[2:]]
         values[_LABELS] = labels
-        return Pod(*values)
+        return _pod_with(values)
 
     def differs_in_state(self, other: Pod) -> bool:
         """Return whether a record is of the same pod, and differs at most in its status, node and shared devices."""
@@ -321,6 +266,16 @@ class Pod:
 _POD_FIELDS = [field.name for field in fields(Pod)]
 _POD_VALUES = attrgetter(*_POD_FIELDS)
 _CONSTANT_VALUES = attrgetter(*(name for name in _POD_FIELDS if name not in ("status", "node", "gpu_groups")))
+
+
+def _pod_with(values: Iterable[object]) -> Pod:
+    """Return a pod with values for all fields, in their order."""
+    made: object = PodDraft(values)
+    made.__class__ = Pod
+    assert isinstance(made, Pod)
+    return made
+
+
 _STATE = slice(_POD_FIELDS.index("status"), _POD_FIELDS.index("node") + 1)
 _GPU_GROUPS, _NOMINATED_NODE, _LABELS = map(_POD_FIELDS.index, ("gpu_groups", "nominated_node", "labels"))
 
@@ -342,6 +297,33 @@ class PodGroup:
     preemption_delay: float | None = None
     staleness_grace: float | None = None
     stale_since: float | None = None
+
+    def at(self, last_start: float | None, last_eviction: float | None, stale_since: float | None) -> PodGroup:
+        """Return the pod group with other times."""
+        values = [*_GROUP_VALUES(self)]
+        values[_LAST_START], values[_LAST_EVICTION], values[_STALE_SINCE] = last_start, last_eviction, stale_since
+        return _group_with(values)
+
+    def like(self, name: str, namespace: str, created: float) -> PodGroup:
+        """Return another pod group with the same specification; its uid is its name."""
+        values = [*_GROUP_VALUES(self)]
+        values[:3], values[_CREATED] = (name, name, namespace), created
+        return _group_with(values)
+
+
+def _group_with(values: Iterable[object]) -> PodGroup:
+    """Return a pod group with values for all fields, in their order."""
+    made: object = PodGroupDraft(values)
+    made.__class__ = PodGroup
+    assert isinstance(made, PodGroup)
+    return made
+
+
+_GROUP_FIELDS = [field.name for field in fields(PodGroup)]
+_GROUP_VALUES = attrgetter(*_GROUP_FIELDS)
+_LAST_START, _LAST_EVICTION, _STALE_SINCE, _CREATED = map(
+    _GROUP_FIELDS.index, ("last_start", "last_eviction", "stale_since", "created")
+)
 
 
 @dataclass(frozen=True, slots=True)

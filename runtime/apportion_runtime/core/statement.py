@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/statement.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from apportion_runtime.core.status import ALLOCATED, BINDING, PENDING, PIPELINED
 from apportion_runtime.core.task import NO_NODE, Task
 
 if TYPE_CHECKING:
+    from apportion_runtime.core.job import Job
     from apportion_runtime.core.session import Session
 
 
@@ -165,6 +166,16 @@ class Statement:
         self._operations.append(before)
         task.is_virtual = True
 
+    def note_allocated(self, job: Job, placed: Sequence[tuple[Task, int]]) -> None:
+        """Record pods of a job that were charged to their nodes and queue."""
+        self._operations += [
+            _Operation(_ALLOCATE, task, task.status, task.node, task.gpu_groups, task.is_virtual, task.numa)
+            for task, _ in placed
+        ]
+        job.update_statuses([task for task, _ in placed], ALLOCATED)
+        for task, node in placed:
+            task.node, task.is_virtual = node, True
+
     def pipeline_whole_job(self, job: str) -> None:
         """Pipeline every allocated pod of a job."""
         given = [o for o in self._operations if o.kind == _ALLOCATE and o.task.job == job]
@@ -181,6 +192,7 @@ class Statement:
         session = self._session
         if any(operation.kind == _EVICT and not operation.void for operation in self._operations):
             session.decided.eviction_sets.append(self._eviction_set())
+        allocated: dict[str, list[Task]] = {}
         for operation in self._operations:
             task = operation.task
             if operation.kind == _EVICT and not operation.void:
@@ -190,8 +202,10 @@ class Statement:
             elif operation.kind == _PIPELINE:
                 session.decide_pipeline(task, operation.node)
             elif operation.kind == _ALLOCATE:
-                session.jobs[task.job].update_status(task, BINDING)
+                allocated.setdefault(task.job, []).append(task)
                 session.decide_bind(task)
+        for uid, tasks in allocated.items():
+            session.jobs[uid].update_statuses(tasks, BINDING)
         self._operations = []
 
     def _eviction_set(self) -> EvictionSet:

@@ -11,17 +11,9 @@ import pytest
 from apportion_runtime.core.explain.documents import document
 from apportion_runtime.core.explain.pending import pending_jobs, why_pending
 from apportion_runtime.core.explain.text import wrapped
+from apportion_runtime.core.pod_constraints import Expression, NodeTerm, PodTerm, Taint
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.snapshot import (
-    Expression,
-    Node,
-    NodeTerm,
-    PodTerm,
-    SubGroup,
-    Taint,
-    Topology,
-    TopologyConstraint,
-)
+from apportion_runtime.core.snapshot import Node, SubGroup, Topology, TopologyConstraint
 from apportion_runtime.core.status import GATED
 
 from .clusters import NOW, job, node, queue, run

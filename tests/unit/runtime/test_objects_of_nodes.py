@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apportion_runtime.core.pod_constraints import Taint
 from apportion_runtime.core.snapshot import (
     Allocation,
     Claim,
@@ -16,7 +17,6 @@ from apportion_runtime.core.snapshot import (
     Node,
     NumaTopology,
     NumaZone,
-    Taint,
 )
 
 from .objects import binding, group, made, pod, pod_of, queue, read

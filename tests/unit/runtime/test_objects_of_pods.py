@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from apportion_runtime.core.pod_constraints import Expression, NodeTerm, PodPreference, PodTerm, Toleration
 from apportion_runtime.core.resources import GpuRequest
-from apportion_runtime.core.snapshot import Expression, NodeTerm, PodPreference, PodTerm, Toleration
 from apportion_runtime.core.status import NAMES
 
 from .objects import asking, binding, group, made, pod, pod_of, queue, read

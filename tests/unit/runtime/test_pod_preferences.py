@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apportion_runtime.core.snapshot import Expression, Node, PodPreference, PodTerm
+from apportion_runtime.core.pod_constraints import Expression, PodPreference, PodTerm
+from apportion_runtime.core.snapshot import Node
 
 from .clusters import Made, job, node, queue, run
 

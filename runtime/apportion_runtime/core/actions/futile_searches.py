@@ -24,6 +24,8 @@ def may_find_victims(session: Session, actions: Sequence[str]) -> bool:
     """
     if not session.reasons.are_brief or not VICTIM_ACTIONS.union(_INDEPENDENT_ACTIONS).issuperset(actions):
         return True
+    if not session.active_jobs.pending:
+        return False
     session.pending_classes.refresh(session)
     for alike in session.pending_classes.jobs.values():
         # The jobs of a class are tried alike.

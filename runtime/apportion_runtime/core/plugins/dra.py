@@ -10,16 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from apportion_runtime.core.plugins.predicates import matches_terms
-from apportion_runtime.core.snapshot import (
-    Allocation,
-    Claim,
-    Device,
-    DeviceKey,
-    DeviceRequest,
-    Expression,
-    NodeTerm,
-    Pod,
-)
+from apportion_runtime.core.pod_constraints import Expression, NodeTerm
+from apportion_runtime.core.snapshot import Allocation, Claim, Device, DeviceKey, DeviceRequest, Pod
 from apportion_runtime.core.task import Task
 
 if TYPE_CHECKING:

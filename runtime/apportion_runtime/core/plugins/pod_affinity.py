@@ -14,8 +14,9 @@ import numpy as np
 from apportion_runtime.core.label_requirements import matches
 from apportion_runtime.core.nodes import Indices
 from apportion_runtime.core.plugins import scores
+from apportion_runtime.core.pod_constraints import PodTerm
 from apportion_runtime.core.resources import Vector
-from apportion_runtime.core.snapshot import Node, Pod, PodTerm
+from apportion_runtime.core.snapshot import Node, Pod
 
 
 class PodNodes(Protocol):

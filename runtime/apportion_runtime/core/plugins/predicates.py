@@ -21,8 +21,9 @@ from apportion_runtime.core.node_fit import fits_request
 from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
 from apportion_runtime.core.plugins.pod_affinity import AffinityState, PodPreferences, affinity_state, has_affinity
+from apportion_runtime.core.pod_constraints import NodeTerm, Taint, Toleration
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, PODS, Vector
-from apportion_runtime.core.snapshot import Node, NodeTerm, Pod, Taint, Toleration
+from apportion_runtime.core.snapshot import Node, Pod
 from apportion_runtime.core.task import MIG, REGULAR, Task
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from apportion_runtime.admission.expansion import is_observed
 from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of
-from apportion_runtime.core.snapshot import Expression, Pod
+from apportion_runtime.core.pod_constraints import Expression
+from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.base.gangs import Gangs
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts, pod_facts
 from apportion_runtime.sim.api.admission import Admission

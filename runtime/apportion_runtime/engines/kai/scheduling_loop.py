@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from apportion_runtime.core.cycle import run_actions
 from apportion_runtime.core.decision_times import next_decision_time
@@ -61,7 +60,7 @@ class Scheduler:
             return
         self._was_waiting = waits
         cluster_state.history.n_cycles += 1
-        session = cluster_state.records.open(cluster_state.now)
+        session = cluster_state.records.open(cluster_state.now, decides=waits)
         if waits:
             session.reasons.report_filter = self._is_unexplained
             session.reasons.are_brief = not self._asks_all()
@@ -152,8 +151,7 @@ class Scheduler:
             group = job.group
             times = (job.last_start, job.last_eviction, job.stale_since)
             if times != (group.last_start, group.last_eviction, group.stale_since):
-                start, eviction, stale = times
-                records.set_group(replace(group, last_start=start, last_eviction=eviction, stale_since=stale))
+                records.set_group(group.at(*times))
             if job.fit_errors and job.n_pending:
                 self._explain(session, job)
 

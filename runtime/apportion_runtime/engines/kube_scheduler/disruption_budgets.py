@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from apportion_runtime.admission.objects import name_of, namespace_of, nested
 from apportion_runtime.core.label_requirements import matches
-from apportion_runtime.core.snapshot import Expression, Pod
+from apportion_runtime.core.pod_constraints import Expression
+from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.engine import reading
 from apportion_runtime.sim.scenario.format import Manifest

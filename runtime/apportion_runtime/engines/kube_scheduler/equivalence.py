@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from apportion_runtime.core.snapshot import NodeTerm, Toleration
+from apportion_runtime.core.pod_constraints import NodeTerm, Toleration
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from apportion_runtime.core.plugins.pod_affinity import affinity_state
 from apportion_runtime.core.plugins.predicates import matches_terms, selected, tolerated
-from apportion_runtime.core.snapshot import Node, Taint
+from apportion_runtime.core.pod_constraints import Taint
+from apportion_runtime.core.snapshot import Node
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apportion_runtime.core.snapshot import Expression, NodeTerm, Pod, PodTerm
+from apportion_runtime.core.pod_constraints import Expression, NodeTerm, PodTerm
+from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.snapshots.kubernetes.terms import expressions, label_selector
 from apportion_runtime.snapshots.pod_requests import CPU, GPUS, MEMORY, Amounts, is_scalar, pod_requests

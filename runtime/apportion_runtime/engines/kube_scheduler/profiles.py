@@ -11,7 +11,7 @@ from typing import Any
 
 from apportion_api.counted_nouns import agreeing
 from apportion_api.kubernetes.names import HOSTNAME_LABEL, ZONE_LABEL
-from apportion_runtime.core.snapshot import NodeTerm
+from apportion_runtime.core.pod_constraints import NodeTerm
 from apportion_runtime.engines.kube_scheduler.pods import preferred_nodes
 from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.scenario.format import Manifest

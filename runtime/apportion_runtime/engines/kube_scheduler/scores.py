@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from apportion_runtime.core.plugins.pod_affinity import selects
 from apportion_runtime.core.plugins.predicates import matches_terms, tolerates
-from apportion_runtime.core.snapshot import PodTerm
+from apportion_runtime.core.pod_constraints import PodTerm
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import BY_SHAPE, LEAST, MOST, Profile

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_runtime.core.label_requirements import matches
 from apportion_runtime.core.plugins.predicates import selected, tolerated
-from apportion_runtime.core.snapshot import Expression
+from apportion_runtime.core.pod_constraints import Expression
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts, Spread, spread_of
 from apportion_runtime.engines.kube_scheduler.profiles import Profile

@@ -15,7 +15,7 @@ from apportion_api.kueue.names import NEVER, NEXT_FLAVOR, PREEMPTION_OVER_BORROW
 from apportion_api.kueue.objects import Fungibility, ResourceFlavor, ResourceGroup
 from apportion_api.quantities import canonical_text
 from apportion_runtime.core.label_requirements import matches
-from apportion_runtime.core.snapshot import Toleration
+from apportion_runtime.core.pod_constraints import Toleration
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource
 from apportion_runtime.engines.kueue.records import Pending, PodSet, Queue
 from apportion_runtime.engines.kueue.usage_tree import UsageTree

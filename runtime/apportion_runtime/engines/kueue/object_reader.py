@@ -23,7 +23,7 @@ from apportion_api.objects import ApiObject, LabelSelector, read_all
 from apportion_api.objects import read as read_object
 from apportion_runtime.admission.objects import name_of, nested
 from apportion_runtime.core.label_requirements import matches
-from apportion_runtime.core.snapshot import Expression
+from apportion_runtime.core.pod_constraints import Expression
 from apportion_runtime.engines.kueue.pod_sets import FRAMEWORKS, POD_FRAMEWORKS, ResourceTransformations
 from apportion_runtime.engines.kueue.quota_tree import UNLIMITED, FlavorResource, Node, Quota
 from apportion_runtime.engines.kueue.records import STRATEGIES, Queue

@@ -108,13 +108,13 @@ class Records:
             change = _usable_gpus(node) - _usable_gpus(before)
             self._usable_gpus = self._usable_gpus + change if change.is_integer() else None
 
-    def open(self, now: float) -> Session:
-        """Return a session on the current state of the cluster."""
+    def open(self, now: float, *, decides: bool = True) -> Session:
+        """Return a session on the current state of the cluster; its nodes are only current if actions will run."""
         if self._nodes_changed:
             nodes = tuple(self._nodes[name] for name in sorted(self._nodes))
             self.session_cache.set_cluster_info(replace(self.session_cache.cluster_info, nodes=nodes))
             self._nodes_changed = False
-        return self.session_cache.open(now)
+        return self.session_cache.open(now, decides=decides)
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -151,12 +151,7 @@ class Records:
         if group is None:
             return None
         if before is not None:
-            group = replace(
-                group,
-                last_start=before.last_start,
-                last_eviction=before.last_eviction,
-                stale_since=before.stale_since,
-            )
+            group = group.at(before.last_start, before.last_eviction, before.stale_since)
         self._group_names.add(name)
         self.session_cache.put_group(group)
         return group
@@ -170,13 +165,8 @@ class Records:
         key = repr(made["spec"])
         known = self._groups_by_spec.get(key)
         if known is not None:
-            return replace(
-                known,
-                uid=metadata["name"],
-                name=metadata["name"],
-                namespace=metadata.get("namespace") or "",
-                created=parse_time(metadata["creationTimestamp"]),
-            )
+            created = parse_time(metadata["creationTimestamp"])
+            return known.like(metadata["name"], metadata.get("namespace") or "", created)
         n_faults = len(self.faults)
         (group,) = self._groups.read([_object(made)])
         if len(self.faults) == n_faults:

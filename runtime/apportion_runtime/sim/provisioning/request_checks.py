@@ -13,7 +13,8 @@ from typing import Any
 from apportion_api.counted_nouns import counted
 from apportion_runtime.admission.objects import name_of, nested, uid_of
 from apportion_runtime.core.plugins.predicates import selected, tolerated
-from apportion_runtime.core.snapshot import Node, Pod, Taint
+from apportion_runtime.core.pod_constraints import Taint
+from apportion_runtime.core.snapshot import Node, Pod
 from apportion_runtime.sim.kubelet.nodes import POOL_LABEL
 from apportion_runtime.sim.scenario.format import Manifest, Pool
 from apportion_runtime.snapshots.kubernetes.terms import required_nodes, tolerations

@@ -11,15 +11,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from apportion_api.kubernetes.names import EXTENDED_RESOURCE_CLAIM_ANNOTATION
-from apportion_runtime.core.snapshot import (
-    Allocation,
-    Claim,
-    Device,
-    DeviceClass,
-    DeviceKey,
-    DeviceRequest,
-    NodeTerm,
-)
+from apportion_runtime.core.pod_constraints import NodeTerm
+from apportion_runtime.core.snapshot import Allocation, Claim, Device, DeviceClass, DeviceKey, DeviceRequest
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, UNKNOWN_SELECTOR, Fault
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.objects import Object

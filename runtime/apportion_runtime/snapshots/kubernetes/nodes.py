@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from apportion_api.flags import parse_bool
 from apportion_api.kubernetes.names import GPU_COUNT_LABEL, GPU_MEMORY_LABEL, MIG_STRATEGY_LABEL
-from apportion_runtime.core.snapshot import Node, NumaTopology, NumaZone, Taint
+from apportion_runtime.core.pod_constraints import Taint
+from apportion_runtime.core.snapshot import Node, NumaTopology, NumaZone
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, Fault
 from apportion_runtime.snapshots.kubernetes.amounts import allocatable, parsed, plain
 from apportion_runtime.snapshots.kubernetes.configuration import Engine

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from apportion_runtime.core.label_requirements import matches
-from apportion_runtime.core.snapshot import Expression, NodeTerm, PodPreference, PodTerm, Toleration
+from apportion_runtime.core.pod_constraints import Expression, NodeTerm, PodPreference, PodTerm, Toleration
 from apportion_runtime.snapshots.kubernetes.objects import Object
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
