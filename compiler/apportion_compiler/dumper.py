@@ -18,6 +18,7 @@ from yaml.resolver import Resolver
 _Emitter: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _MAX_KNOWN = 65_536
 _WIDTH = 120
+_MAX_LINE = _WIDTH + len("\n")
 
 _MAP = yaml.MappingStartEvent(None, "tag:yaml.org,2002:map", implicit=True, flow_style=False)
 _MAP_END = yaml.MappingEndEvent()
@@ -80,22 +81,23 @@ def _write_root(parts: list[str], document: Any) -> None:
 def _write_mapping(parts: list[str], mapping: Mapping[Any, Any], start: str, indent: str) -> None:
     """Append the lines of a mapping that is not empty: the first line begins with `start`, the others with `indent`."""
     for key, item in mapping.items():
+        # Most keys and values have known texts: without calls, this function takes half the time.
+        key_text = _key_texts.get((str, key)) or _key_text(key)
         kind = type(item)
         if kind is dict or isinstance(item, dict):
-            if item:
-                parts.append(_line(f"{start}{_key_text(key)}:"))
-                _write_mapping(parts, item, inner := f"{indent}  ", inner)
-            else:
-                parts.append(_line(f"{start}{_key_text(key)}: {{}}"))
+            line = f"{start}{key_text}:\n" if item else f"{start}{key_text}: {{}}\n"
         elif kind is list or kind is tuple:
-            if item:
-                parts.append(_line(f"{start}{_key_text(key)}:"))
-                # YAML does not require the items of a mapping's sequence to be indented, and PyYAML does not.
-                _write_sequence(parts, item, indent, indent)
-            else:
-                parts.append(_line(f"{start}{_key_text(key)}: []"))
+            line = f"{start}{key_text}:\n" if item else f"{start}{key_text}: []\n"
         else:
-            parts.append(_line(f"{start}{_key_text(key)}: {_text(item)}"))
+            line = f"{start}{key_text}: {_texts.get((kind, item)) or _text(item)}\n"
+        if len(line) > _MAX_LINE:
+            raise _NeedsEmitter
+        parts.append(line)
+        if kind is list or kind is tuple:
+            # YAML does not require the items of a mapping's sequence to be indented, and PyYAML does not.
+            _write_sequence(parts, item, indent, indent)
+        elif kind is dict or isinstance(item, dict):
+            _write_mapping(parts, item, inner := f"{indent}  ", inner)
         start = indent
 
 
