@@ -8,7 +8,8 @@ which one has a scalar of several lines, or a line that the emitter might fold, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import yaml
@@ -28,10 +29,16 @@ _DOCUMENT = yaml.DocumentStartEvent(explicit=True)
 _DOCUMENT_END = yaml.DocumentEndEvent(explicit=False)
 _BEFORE_SCALAR = (yaml.StreamStartEvent(), yaml.DocumentStartEvent(explicit=False))
 _AFTER_SCALAR = (_DOCUMENT_END, yaml.StreamEndEvent())
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,99}")
+"""Strings without an indicator of YAML, and short enough for a key: not quoted unless they resolve to another type."""
+_STR = "tag:yaml.org,2002:str"
 _resolver: Any = Resolver()
 _scalars: dict[tuple[type, Any], yaml.ScalarEvent] = {}
 _texts: dict[tuple[type, Any], str] = {}
 _key_texts: dict[tuple[type, Any], str] = {}
+
+
+_Write = Callable[[list[str], Any, str, str], None]
 
 
 class _Place(NamedTuple):
@@ -82,22 +89,24 @@ def _write_mapping(parts: list[str], mapping: Mapping[Any, Any], start: str, ind
     """Append the lines of a mapping that is not empty: the first line begins with `start`, the others with `indent`."""
     for key, item in mapping.items():
         # Most keys and values have known texts: without calls, this function takes half the time.
-        key_text = _key_texts.get((str, key)) or _key_text(key)
+        head = f"{start}{_key_texts.get((str, key)) or _key_text(key)}:"
         kind = type(item)
-        if kind is dict or isinstance(item, dict):
-            line = f"{start}{key_text}:\n" if item else f"{start}{key_text}: {{}}\n"
+        nested: _Write | None = None
+        inner = indent
+        if kind is str:
+            line = f"{head} {_texts.get((str, item)) or _text(item)}\n"
+        elif kind is dict or isinstance(item, dict):
+            line, nested, inner = (f"{head}\n", _write_mapping, f"{indent}  ") if item else (f"{head} {{}}\n", None, "")
         elif kind is list or kind is tuple:
-            line = f"{start}{key_text}:\n" if item else f"{start}{key_text}: []\n"
+            # YAML does not require the items of a mapping's sequence to be indented, and PyYAML does not.
+            line, nested, inner = (f"{head}\n", _write_sequence, indent) if item else (f"{head} []\n", None, "")
         else:
-            line = f"{start}{key_text}: {_texts.get((kind, item)) or _text(item)}\n"
+            line = f"{head} {_text(item)}\n"
         if len(line) > _MAX_LINE:
             raise _NeedsEmitter
         parts.append(line)
-        if kind is list or kind is tuple:
-            # YAML does not require the items of a mapping's sequence to be indented, and PyYAML does not.
-            _write_sequence(parts, item, indent, indent)
-        elif kind is dict or isinstance(item, dict):
-            _write_mapping(parts, item, inner := f"{indent}  ", inner)
+        if nested is not None:
+            nested(parts, item, inner, inner)
         start = indent
 
 
@@ -140,12 +149,15 @@ def _key_text(value: Any) -> str:
 
 def _new_text(key: tuple[type, Any], value: Any, place: _Place, known: dict[tuple[type, Any], str]) -> str:
     """Return the text of a scalar on one line. Raises `_NeedsEmitter` if it has several."""
-    event = _scalars.get(key) or _scalar(key, value)
-    before, after = place.text
-    text = _emit((*_BEFORE_SCALAR, *place.before, event, *place.after, *_AFTER_SCALAR))
-    if not (text.startswith(before) and text.endswith(after)) or len(text.splitlines()) > 1:
-        raise _NeedsEmitter
-    text = text[len(before) : -len(after)]
+    text: str
+    if key[0] is str and _PLAIN.fullmatch(value) and _resolver.resolve(yaml.ScalarNode, value, (True, False)) == _STR:
+        text = value
+    else:
+        before, after = place.text
+        text = _emit((*_BEFORE_SCALAR, *place.before, _event(key, value), *place.after, *_AFTER_SCALAR))
+        if not (text.startswith(before) and text.endswith(after)) or len(text.splitlines()) > 1:
+            raise _NeedsEmitter
+        text = text[len(before) : -len(after)]
     if len(known) < _MAX_KNOWN:
         known[key] = text
     return text
@@ -191,12 +203,16 @@ def _append(events: list[yaml.Event], value: Any) -> None:
 
 
 def _scalar(key: tuple[type, Any], value: Any) -> yaml.ScalarEvent:
+    event = _event(key, value)
+    if len(_scalars) < _MAX_KNOWN:
+        _scalars[key] = event
+    return event
+
+
+def _event(key: tuple[type, Any], value: Any) -> yaml.ScalarEvent:
     node: Any = SafeRepresenter().represent_data(value)
     plain = _resolver.resolve(yaml.ScalarNode, node.value, (True, False))
     quoted = _resolver.resolve(yaml.ScalarNode, node.value, (False, True))
     # Embedded files, such as those of a ConfigMap, are read and reviewed by people.
     style = "|" if key[0] is str and "\n" in value else node.style
-    event = yaml.ScalarEvent(None, node.tag, (node.tag == plain, node.tag == quoted), node.value, style=style)
-    if len(_scalars) < _MAX_KNOWN:
-        _scalars[key] = event
-    return event
+    return yaml.ScalarEvent(None, node.tag, (node.tag == plain, node.tag == quoted), node.value, style=style)

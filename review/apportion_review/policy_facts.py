@@ -108,7 +108,7 @@ class _Gathered:
 
     def queues(self) -> None:
         """Collect the facts of queues on every cluster, including inherited values."""
-        sharing = gpu_sharing(self._graph)
+        sharing, ranges = gpu_sharing(self._graph), limit_ranges(self._graph)
         for id_, node in self._graph.nodes.items():
             queue, above = node.queue, node.parent
             self._object(QUEUE, id_, queue, (*_RESOLVED, *_PER_CLUSTER))
@@ -117,7 +117,7 @@ class _Gathered:
                 "owner": self._graph.owners[id_],
                 "gpu_sharing": sharing[id_],
                 "priority_classes": tuple(cls.name for cls in self._graph.allowed_classes[id_]),
-                "limit_ranges": limit_ranges(node, self._graph),
+                "limit_ranges": ranges[id_],
                 DECLARED: {**{field: getattr(queue, field) for field in (*_PER_CLUSTER, "pools")}, **_weights(queue)},
             }
             for field, value in flattened(resolved, self._pools):

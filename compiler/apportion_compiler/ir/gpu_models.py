@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_compiler.ir.once_per_program import once_per_program
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import Amount, Unlimited
 from apportion_policy.resources import GPU, gpu_resource
@@ -11,6 +12,7 @@ from apportion_policy.resources import GPU, gpu_resource
 _PREFIX = f"{GPU}/"
 
 
+@once_per_program
 def counted_models(program: Program) -> tuple[str, ...]:
     """Return the GPU models that quotas must distinguish: those of the cluster's pools, if a queue counts by model.
 

@@ -1,26 +1,31 @@
-"""Properties that a queue inherits from its ancestors: GPU sharing, node pools, and LimitRanges."""
+"""Properties that a queue inherits from its ancestors: GPU sharing, node pools, LimitRanges, and the policy of kube-queue."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_compiler.graph.node import Node
 from apportion_policy.identifiers import identity_of
 from apportion_policy.limit_range import LimitRange
 
 
-def upwards(node: Node, graph: PolicyGraph) -> Iterator[Node]:
-    """Yield a queue and its ancestors up to the root."""
-    yield node
-    while node.parent is not None:
-        node = graph.nodes[node.parent]
-        yield node
+def limit_ranges(graph: PolicyGraph) -> Mapping[str, tuple[LimitRange, ...]]:
+    """Return, for each queue, the LimitRanges of the nearest queue that declares any."""
+    ranges: dict[str, tuple[LimitRange, ...]] = {}
+    for node in graph.nodes.values():
+        inherited = ranges[node.parent] if node.parent is not None else ()
+        ranges[node.id] = node.queue.limit_ranges or inherited
+    return ranges
 
 
-def limit_ranges(node: Node, graph: PolicyGraph) -> tuple[LimitRange, ...]:
-    """Return the LimitRanges of the nearest queue that declares any."""
-    return next((above.queue.limit_ranges for above in upwards(node, graph) if above.queue.limit_ranges), ())
+def queue_policies(graph: PolicyGraph) -> Mapping[str, str | None]:
+    """Return, for each queue, the `queue_policy` of kube-queue that the nearest queue declares."""
+    policies: dict[str, str | None] = {}
+    for node in graph.nodes.values():
+        inherited = policies[node.parent] if node.parent is not None else None
+        own = None if node.queue.ack is None else node.queue.ack.queue_policy
+        policies[node.id] = inherited if own is None else own
+    return policies
 
 
 def gpu_sharing(graph: PolicyGraph) -> Mapping[str, bool]:

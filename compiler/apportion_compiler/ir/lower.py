@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 from apportion_compiler.graph.declared_amounts import declared_amounts, pool_machine
 from apportion_compiler.graph.graph import PolicyGraph, Scope
@@ -11,10 +12,11 @@ from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.preemptibility import is_preemptible
 from apportion_compiler.graph.values import QueueValues
 from apportion_compiler.ir import program as ir
-from apportion_compiler.ir.inheritance import gpu_sharing, limit_ranges, upwards, usable_pools
+from apportion_compiler.ir.inheritance import gpu_sharing, limit_ranges, queue_policies, usable_pools
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.duration import parse_duration
 from apportion_policy.identifiers import identity_of
+from apportion_policy.limit_range import LimitRange
 from apportion_policy.pool import NodePool
 from apportion_policy.priority import PriorityClass
 from apportion_policy.quantity import parse_memory
@@ -32,12 +34,10 @@ def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
     if environment is None or cluster is None:
         raise ValueError("only the scope of a cluster can be lowered to the IR")
     pools = graph.pools_of(cluster)
-    sharing = gpu_sharing(graph)
-    usable = usable_pools(graph, [pool.id for pool in pools])
-    queues = tuple(
-        _queue(node, scope.values[node.id], graph, gpu_sharing=sharing[node.id], pools=usable[node.id])
-        for node in graph.nodes.values()
+    inherited = _Inherited(
+        gpu_sharing(graph), usable_pools(graph, [pool.id for pool in pools]), limit_ranges(graph), queue_policies(graph)
     )
+    queues = tuple(_queue(node, scope.values[node.id], graph, inherited) for node in graph.nodes.values())
     # A queue that declares one GPU model manages all GPUs.
     mentioned = {resource for queue in queues for resource in (*queue.guaranteed, *queue.limit)}
     managed = mentioned | {GPU for resource in mentioned if resource.startswith(f"{GPU}/")}
@@ -69,9 +69,16 @@ def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
     )
 
 
-def _queue(
-    node: Node, values: QueueValues, graph: PolicyGraph, *, gpu_sharing: bool, pools: tuple[str, ...]
-) -> ir.Queue:
+class _Inherited(NamedTuple):
+    """Values of each queue, its own or those of the nearest queue above it."""
+
+    gpu_sharing: Mapping[str, bool]
+    pools: Mapping[str, tuple[str, ...]]
+    limit_ranges: Mapping[str, tuple[LimitRange, ...]]
+    queue_policies: Mapping[str, str | None]
+
+
+def _queue(node: Node, values: QueueValues, graph: PolicyGraph, inherited: _Inherited) -> ir.Queue:
     queue = node.queue
     return ir.Queue(
         id=node.id,
@@ -92,8 +99,8 @@ def _queue(
         priority=values.priority,
         preempt_min_runtime=values.preempt_min_runtime,
         reclaim_min_runtime=values.reclaim_min_runtime,
-        gpu_sharing=gpu_sharing,
-        pools=pools,
+        gpu_sharing=inherited.gpu_sharing[node.id],
+        pools=inherited.pools[node.id],
         priority_classes=tuple(cls.name for cls in graph.allowed_classes[node.id]),
         labels=queue.labels,
         source=queue.source,
@@ -101,14 +108,9 @@ def _queue(
         kueue=queue.kueue or ir.AS_THE_POLICY_SAYS,
         first_namespace=queue.namespaces[0] if queue.namespaces else None,
         default=queue.default,
-        limit_ranges=limit_ranges(node, graph),
-        queue_policy=_queue_policy(node, graph),
+        limit_ranges=inherited.limit_ranges[node.id],
+        queue_policy=inherited.queue_policies[node.id],
     )
-
-
-def _queue_policy(node: Node, graph: PolicyGraph) -> str | None:
-    declared = (None if above.queue.ack is None else above.queue.ack.queue_policy for above in upwards(node, graph))
-    return next((policy for policy in declared if policy is not None), None)
 
 
 def _by_value(graph: PolicyGraph) -> list[PriorityClass]:

@@ -179,7 +179,7 @@ class EngineSettings:
     live_scheduler: LiveScheduler | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Program:
     """One cluster of one environment. Queues are in tree order: parents first, siblings by id.
 

@@ -244,13 +244,14 @@ _SCALARS = st.one_of(
     # Around the width at which the emitter folds lines, as plain and quoted scalars.
     st.text("ab ", min_size=100, max_size=140),
     st.text("a' #:\t\u00e9\u2028", max_size=130),
+    st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,9}", fullmatch=True),
     st.integers(),
     st.booleans(),
     st.none(),
     st.floats(allow_nan=False),
-    st.sampled_from(["on", "1", "0x1", "~", "12:30", ""]),
+    st.sampled_from(["on", "1", "0x1", "~", "12:30", "", "1e3", "1.5", "1_000", "2026-11-30", "null", "No", "y", "."]),
 )
-_KEYS = st.text(max_size=8) | st.text("ab ", min_size=100, max_size=140)
+_KEYS = st.text(max_size=8) | st.sampled_from(["on", "1", "null", "1.5"]) | st.text("ab ", min_size=100, max_size=140)
 _DOCUMENTS = st.recursive(
     _SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=3), max_leaves=20
 )

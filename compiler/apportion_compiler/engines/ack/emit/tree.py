@@ -32,6 +32,7 @@ from apportion_compiler.engines.ack.names import (
     node_names,
     root_queue,
 )
+from apportion_compiler.ir.once_per_program import once_per_program
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU
@@ -47,6 +48,7 @@ def elastic_quota_tree(program: Program) -> Manifest:
     }
 
 
+@once_per_program
 def tree_numbers(program: Program) -> QuotaTree:
     """Return `min` and `max` of each node."""
     sizes = cluster_sizes(program, managed_resources(program))

@@ -33,6 +33,7 @@ from apportion_compiler.backends.quota_tree import (
     quota_tree,
     whole_gpus,
 )
+from apportion_compiler.ir.once_per_program import once_per_program
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import label_value, object_name
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
@@ -56,6 +57,7 @@ class Tree:
         return None if self.model is None else label_value(self.model)
 
 
+@once_per_program
 def trees_of(program: Program) -> tuple[Tree, ...]:
     """Return the trees, starting with the one without a model."""
     partitions = partitions_of(program)

@@ -20,6 +20,7 @@ from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.engines.yunikorn.emit.document import document
 from apportion_compiler.engines.yunikorn.emit.queues import scheduler_config
+from apportion_compiler.ir.once_per_program import once_per_program
 from apportion_compiler.ir.program import Program
 
 MAX_BYTES = 900_000
@@ -41,10 +42,11 @@ def config_map(program: Program) -> Manifest:
         "data": data if packed else {**data, QUEUES_KEY: text},
     }
     if packed:
-        manifest["binaryData"] = {COMPRESSED_QUEUES_KEY: base64.b64encode(compressed(text)).decode("ascii")}
+        manifest["binaryData"] = {COMPRESSED_QUEUES_KEY: base64.b64encode(compressed_queues(program)).decode("ascii")}
     return manifest
 
 
+@once_per_program
 def queues_text(program: Program) -> str:
     """Return `queues.yaml`."""
     notes = [
@@ -54,6 +56,7 @@ def queues_text(program: Program) -> str:
     return document(scheduler_config(program), notes)
 
 
-def compressed(text: str) -> bytes:
-    """Return the text compressed by gzip, deterministically."""
-    return gzip.compress(text.encode("utf-8", "replace"), mtime=0)
+@once_per_program
+def compressed_queues(program: Program) -> bytes:
+    """Return `queues.yaml` compressed by gzip, deterministically."""
+    return gzip.compress(queues_text(program).encode("utf-8", "replace"), mtime=0)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.engines.yunikorn.emit.amounts import UNBOUNDED, WHOLE_GPU, is_counted
-from apportion_compiler.engines.yunikorn.emit.config_map import MAX_BYTES, compressed, queues_text
+from apportion_compiler.engines.yunikorn.emit.config_map import MAX_BYTES, compressed_queues
 from apportion_compiler.engines.yunikorn.emit.tree import ALL_USERS, QueueNumbers, queue_numbers
 from apportion_compiler.ir.gpu_models import model_only_bounds
 from apportion_compiler.ir.program import Program, Queue
@@ -39,7 +39,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
         yield from _amounts(queue)
         yield from _promised_twice(queue, [by_id[child] for child in queue.children], numbers)
         yield from _users(queue)
-    if len(program.queues) >= _MANY_QUEUES and len(compressed(queues_text(program))) > MAX_BYTES:
+    if len(program.queues) >= _MANY_QUEUES and len(compressed_queues(program)) > MAX_BYTES:
         yield Refusal(
             "AP518",
             f"cluster {program.environment}/{program.cluster}",

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from apportion_compiler.engines.yunikorn.emit.amounts import UNBOUNDED, bounded, is_counted, number
+from apportion_compiler.ir.once_per_program import once_per_program
 from apportion_compiler.ir.program import Program, Queue, UserLimit
 
 ALL_USERS = "*"
@@ -41,6 +42,7 @@ class QueueNumbers:
     priority_offset: int
 
 
+@once_per_program
 def queue_numbers(program: Program) -> Mapping[str, QueueNumbers]:
     """Return the numbers of every queue, by id."""
     offsets = _priority_offsets(program.queues)
