@@ -11,7 +11,7 @@ from apportion_runtime.engines.native.engine import Native
 from apportion_runtime.engines.native.model import MODEL
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.scenario.format import Scenario, Timing, Work
+from apportion_runtime.sim.scenario.format import Incident, Scenario, Timing, Work
 
 Run = dict[str, Any]
 START = 1_790_000_000.0
@@ -25,8 +25,13 @@ def simulated(case: Mapping[str, Any]) -> list[Run]:
         return _Timeline(cluster_state, nominations)
 
     config = [{"metadata": {"name": "kube-scheduler"}, **case["config"]}] if case["config"] else []
-    works = tuple(Work(each["pod"], arrives_s=float(each["at"]), work_s=each["duration"]) for each in case["pods"])
-    scenario = Scenario(works=works, timing=Timing(), start=START, until_s=float(case["until"]))
+    scenario = Scenario(
+        works=tuple(map(_work, case["pods"])),
+        incidents=tuple(map(_incident, case.get("events", ()))),
+        timing=Timing(),
+        start=START,
+        until_s=float(case["until"]),
+    )
     cluster = Cluster((*config, *case["objects"], *case["nodes"]), scenario, replace(MODEL, made_by=engine))
     history = cluster.run()
     bound: defaultdict[int, list[list[str]]] = defaultdict(list)
@@ -62,6 +67,25 @@ def difference(case: Mapping[str, Any]) -> str:
 def agrees(case: Mapping[str, Any]) -> bool:
     """Return whether the simulated engine decides as recorded."""
     return not difference(case)
+
+
+def _work(entry: Mapping[str, Any]) -> Work:
+    deleted = entry.get("deleted")
+    return Work(
+        entry["pod"],
+        arrives_s=float(entry["at"]),
+        work_s=entry["duration"],
+        lifetime_s=None if deleted is None else float(deleted - entry["at"]),
+    )
+
+
+def _incident(event: Mapping[str, Any]) -> Incident:
+    at_s = float(event["at"])
+    if "made" in event:
+        return Incident(at_s, "made", makes=(event["made"],))
+    if event["what"] == "deleted":
+        return Incident(at_s, "deleted", object=("Node", "", event["node"]))
+    return Incident(at_s, event["what"], event["node"])
 
 
 class _Timeline(Native):

@@ -39,6 +39,11 @@ def is_scalar(name: str) -> bool:
     return "/" in name or name.startswith("hugepages-")
 
 
+def is_extended(name: str) -> bool:
+    """Return whether a resource is an extended one, which is not Kubernetes' own."""
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+
+
 def pod_requests(spec: Mapping[str, Any], *, nonzero: bool = False, side: str = "requests") -> dict[str, int]:
     """Return the total request of a pod: its containers and sidecars, or its largest init container, plus its overhead.
 
@@ -50,6 +55,29 @@ def pod_requests(spec: Mapping[str, Any], *, nonzero: bool = False, side: str = 
     Raises:
         ValueError: If an amount cannot be read.
     """
+    total = _of_containers(spec, side, nonzero=nonzero)
+    total.update(_of_the_pod(spec, side))
+    add(total, amounts(spec.get("overhead")))
+    return total
+
+
+def _of_the_pod(spec: Mapping[str, Any], side: str) -> dict[str, int]:
+    """Return what a pod requests besides its containers; with limits, its requests have defaults.
+
+    Source: defaultPodRequests of pkg/apis/core/v1/defaults.go at v1.36.3.
+    """
+    resources = spec.get("resources") or {}
+    if side != "requests" or not resources.get("limits"):
+        return amounts(resources.get(side))
+    of_containers = _of_containers(spec, side, nonzero=False)
+    return {
+        **amounts(resources["limits"]),
+        **{name: of_containers[name] for name in _NONZERO if name in of_containers},
+        **amounts(resources.get("requests")),
+    }
+
+
+def _of_containers(spec: Mapping[str, Any], side: str, *, nonzero: bool) -> dict[str, int]:
     total: dict[str, int] = {}
     for container in spec.get("containers") or ():
         add(total, _of(container, side, nonzero=nonzero))
@@ -65,9 +93,22 @@ def pod_requests(spec: Mapping[str, Any], *, nonzero: bool = False, side: str = 
             _widen(peak, own)
     add(total, sidecars)
     _widen(total, peak)
-    total.update(amounts((spec.get("resources") or {}).get(side)))
-    add(total, amounts(spec.get("overhead")))
     return total
+
+
+def counted_requests(spec: Mapping[str, Any]) -> dict[str, int]:
+    """Return what a node counts in scores for a pod that is requested as a whole: it has fewer defaults.
+
+    Source: getNonMissingContainerRequests of pkg/scheduler/framework/types.go at v1.36.3.
+    """
+    asked = pod_requests(spec)
+    return {**pod_requests(spec, nonzero=True), **{name: asked[name] for name in _NONZERO if name in asked}}
+
+
+def is_requested_as_a_whole(spec: Mapping[str, Any]) -> bool:
+    """Return whether a pod has requests besides those of its containers."""
+    resources = spec.get("resources") or {}
+    return bool(resources.get("requests") or resources.get("limits"))
 
 
 def _of(container: Mapping[str, Any], side: str, *, nonzero: bool) -> dict[str, int]:

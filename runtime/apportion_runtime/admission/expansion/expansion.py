@@ -83,16 +83,21 @@ def slot(
 
 
 def defaulted(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a pod's spec as the API server stores it: requests default to limits."""
-    if all(_asks_for_its_limits(container) for container in spec.get("containers") or ()):
-        return spec
-    containers = [
-        {**container, "resources": {**resources, "requests": {**limits, **(resources.get("requests") or {})}}}
-        for container in spec["containers"]
-        for resources in (container.get("resources") or {},)
-        for limits in (resources.get("limits") or {},)
-    ]
-    return {**spec, "containers": containers}
+    """Return a pod's spec as the API server stores it: requests default to limits.
+
+    Source: SetDefaults_Pod of pkg/apis/core/v1/defaults.go at v1.36.3.
+    """
+    for field_name in ("containers", "initContainers"):
+        containers = spec.get(field_name) or ()
+        if not all(map(_asks_for_its_limits, containers)):
+            spec = {**spec, field_name: [_asking_for_its_limits(container) for container in containers]}
+    return spec
+
+
+def _asking_for_its_limits(container: Mapping[str, Any]) -> dict[str, Any]:
+    resources = container.get("resources") or {}
+    requests = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return {**container, "resources": {**resources, "requests": requests}}
 
 
 def _asks_for_its_limits(container: Mapping[str, Any]) -> bool:

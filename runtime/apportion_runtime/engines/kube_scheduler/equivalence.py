@@ -48,6 +48,9 @@ def _class_of(pod: PodFacts) -> EquivalenceClass | None:
     record = pod.record
     if pod.spreads or record.affinity or record.anti_affinity or record.host_ports or pod.owner is not None:
         return None
+    # The next search begins behind the nodes that such a pod names.
+    if record.node_affinity and any(term.fields for term in record.node_affinity):
+        return None
     return EquivalenceClass(
         record.scheduler,
         pod.priority,

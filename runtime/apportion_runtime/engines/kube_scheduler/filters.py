@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apportion_runtime.core.plugins.pod_affinity import affinity_state
-from apportion_runtime.core.plugins.predicates import matches_terms, selected, tolerated
-from apportion_runtime.core.pod_constraints import Taint
+from apportion_runtime.core.plugins.predicates import matches_terms, selected
 from apportion_runtime.core.snapshot import Node
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
+from apportion_runtime.engines.kube_scheduler.node_taints import tolerates, tolerates_unschedulable
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import Profile
@@ -29,8 +29,7 @@ TOO_MANY = "Too many pods"
 EXISTING_ANTI_AFFINITY_RULES = "node(s) didn't satisfy existing pods anti-affinity rules"
 ANTI_AFFINITY_RULES = "node(s) didn't match pod anti-affinity rules"
 ALONE = "node(s) didn't match pod affinity rules"
-_UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-_NOT_READY_TAINT = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
+NOT_NAMED = FilterStatus((NOT_SELECTED,), for_good=True)
 
 
 class Filters:
@@ -86,7 +85,7 @@ class Filters:
         if "NodePorts" in self._on and pod.host_ports and ports_taken(self._pod, node):
             return FilterStatus((PORTS_TAKEN,))
         if self.checks_resources:
-            lacking = resources_lacking(self._pod, node)
+            lacking = resources_lacking(self._pod, node, self._profile)
             if lacking is not None:
                 return lacking
         if self._spread is not None:
@@ -104,15 +103,9 @@ class Filters:
 
     def _fixed_status(self, record: Node) -> FilterStatus | None:
         pod = self._pod.record
-        if (
-            "NodeUnschedulable" in self._on
-            and record.unschedulable
-            and not tolerated(pod, _tainted(record, _UNSCHEDULABLE_TAINT))
-        ):
+        if "NodeUnschedulable" in self._on and record.unschedulable and not tolerates_unschedulable(pod):
             return FilterStatus((UNSCHEDULABLE,), for_good=True)
-        if "TaintToleration" in self._on and not (
-            tolerated(pod, record) and (record.ready or tolerated(pod, _tainted(record, _NOT_READY_TAINT)))
-        ):
+        if "TaintToleration" in self._on and not tolerates(pod, record):
             return FilterStatus((TAINTED,), for_good=True)
         if "NodeAffinity" in self._on:
             added = self._profile.added_terms
@@ -140,17 +133,15 @@ class Filters:
         return FilterStatus((EXISTING_ANTI_AFFINITY_RULES,))
 
 
-def _tainted(node: Node, taint: Taint) -> Node:
-    return Node(node.name, {}, taints=(taint,))
-
-
-def resources_lacking(pod: PodFacts, node: NodeState) -> FilterStatus | None:
+def resources_lacking(pod: PodFacts, node: NodeState, profile: Profile) -> FilterStatus | None:
     """Return the resources that a node lacks for a pod, or None."""
     reasons: list[str] = []
     for_good = False
     if not node.has_room:
         reasons.append(TOO_MANY)
     for name in node.lacking(pod.request):
+        if not profile.checks(name):
+            continue
         reasons.append(f"Insufficient {name}")
         for_good = for_good or pod.request[name] > node.allocatable.get(name, 0)
     return FilterStatus(tuple(reasons), for_good) if reasons else None

@@ -56,7 +56,7 @@ class _ProfileCriteria:
     profile: Profile
 
     def lacking(self, pod: PodFacts, node: NodeState) -> FilterStatus | None:
-        return resources_lacking(pod, node) if "NodeResourcesFit" in self.profile.filters else None
+        return resources_lacking(pod, node, self.profile) if "NodeResourcesFit" in self.profile.filters else None
 
     def score(self, pod: PodFacts, node: NodeState) -> float:
         return float(resource_score(pod, node, self.profile))
@@ -133,15 +133,15 @@ class NodeRanking:
             fits[list(without)] = False
         rows = np.flatnonzero(fits)
         n_nodes = len(self._fits)
-        if not len(rows) or len(rows) < wanted:
+        if len(rows) <= wanted:
             return RankedNodes(rows, n_nodes)
         first = int(np.searchsorted(rows, start))
         end = first + wanted
-        if end <= len(rows):
-            return RankedNodes(rows[first:end], int(rows[end - 1]) - start + 1)
+        # The search stops at the next node that fits, and does not count it.
+        if end < len(rows):
+            return RankedNodes(rows[first:end], int(rows[end]) - start)
         end -= len(rows)
-        last = int(rows[end - 1]) + n_nodes if end else int(rows[-1])
-        return RankedNodes(np.concatenate((rows[:end], rows[first:])), last - start + 1)
+        return RankedNodes(np.concatenate((rows[:end], rows[first:])), int(rows[end]) + n_nodes - start)
 
     def best(self, feasible: RankedNodes) -> int | None:
         """Return the row of the node with the highest score, the first one among equals; None without nodes."""

@@ -10,6 +10,7 @@ from apportion_runtime.core.snapshot import Node
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.api.cluster_state import ClusterState
+from apportion_runtime.sim.history import ENDED_BY_NODE
 from apportion_runtime.snapshots.pod_requests import PODS, Amounts, amounts
 
 _MOST_KINDS = 1_000
@@ -115,8 +116,8 @@ class NodeState:
         requested = self.requested
         for name, value in pod.request.items():
             requested[name] = requested.get(name, 0) + sign * value
-        self.nonzero_cpu += sign * pod.nonzero[0]
-        self.nonzero_memory += sign * pod.nonzero[1]
+        self.nonzero_cpu += sign * pod.counted[0]
+        self.nonzero_memory += sign * pod.counted[1]
         has_anti_affinity = bool(pod.record.anti_affinity)
         has_affinity = bool(pod.record.affinity or pod.preferred_pods)
         self.n_anti_affinity += sign * has_anti_affinity
@@ -270,9 +271,9 @@ class Nodes:
         return state
 
     def is_terminating(self, uid: str) -> bool:
-        """Return whether a pod is being deleted."""
+        """Return whether a pod is being deleted, which one on a failed node is only once it is lost."""
         pod = self._cluster_state.pods.get(uid)
-        return pod is not None and bool(pod.leaving)
+        return pod is not None and pod.leaving not in ("", ENDED_BY_NODE)
 
     def get(self, name: str) -> NodeState | None:
         """Return a node by name."""

@@ -10,7 +10,16 @@ from apportion_runtime.core.pod_constraints import Expression, NodeTerm, PodTerm
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.snapshots.kubernetes.terms import expressions, label_selector
-from apportion_runtime.snapshots.pod_requests import CPU, GPUS, MEMORY, Amounts, is_scalar, pod_requests
+from apportion_runtime.snapshots.pod_requests import (
+    CPU,
+    GPUS,
+    MEMORY,
+    Amounts,
+    counted_requests,
+    is_requested_as_a_whole,
+    is_scalar,
+    pod_requests,
+)
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 DO_NOT = "DoNotSchedule"
@@ -33,13 +42,14 @@ class Spread:
 class PodFacts:
     """A pod: its record, requests and preferences.
 
-    `nonzero` are millicores and bytes that scores count; `owner` selects the pods of its ReplicaSet or StatefulSet,
+    `nonzero` are millicores and bytes that scores count for it, and `counted` those once it is on a node; `owner` selects the pods of its ReplicaSet or StatefulSet,
     for a profile's default spread.
     """
 
     record: Pod
     request: Amounts
     nonzero: tuple[int, int]
+    counted: tuple[int, int]
     priority: int
     may_preempt: bool
     spreads: tuple[Spread, ...]
@@ -61,7 +71,7 @@ class PodFacts:
         """Return the facts with another record: of the pod later, or of a pod with the same spec."""
         # `dataclasses.replace` takes twice as long.
         return PodFacts(
-            record, self.request, self.nonzero, self.priority, self.may_preempt, self.spreads, self.preferred_nodes,
+            record, self.request, self.nonzero, self.counted, self.priority, self.may_preempt, self.spreads, self.preferred_nodes,
             self.preferred_pods, self.owner, self.gpus, self.classes,
         )  # fmt: skip
 
@@ -78,10 +88,12 @@ def pod_facts(
     spec = made["spec"]
     affinity = spec.get("affinity") or {}
     request, nonzero = pod_requests(spec), pod_requests(spec, nonzero=True)
+    counted = counted_requests(spec) if is_requested_as_a_whole(spec) else nonzero
     return PodFacts(
         record=record,
         request=request,
         nonzero=(nonzero.get(CPU, 0), nonzero.get(MEMORY, 0)),
+        counted=(counted.get(CPU, 0), counted.get(MEMORY, 0)),
         priority=priority,
         may_preempt=may_preempt,
         spreads=tuple(spread_of(each, record.labels) for each in spec.get("topologySpreadConstraints") or ()),

@@ -21,7 +21,6 @@ from apportion_runtime.engines.kube_scheduler.profiles import Profile
 from apportion_runtime.snapshots.pod_requests import PODS
 
 _OFFSET = 2**31
-_LEAST_CANDIDATES, _PERCENT = 100, 10
 Started = Callable[[str], float]
 """Returns the start time of a pod by uid, in seconds since 1970; infinite if it has not started."""
 
@@ -81,9 +80,9 @@ def best_candidate(
         budgets: Disruption budgets, which victims should not exceed.
         known: The candidates of earlier searches.
     """
-    most = max(_LEAST_CANDIDATES, len(nodes.all) * _PERCENT // 100)
+    most = min(max(profile.candidates, len(possible) * profile.candidate_percentage // 100), len(possible))
     candidates: list[Candidate] = []
-    has_unviolating = False
+    violating_ones: list[Candidate] = []
     filters = Filters(pod, profile, nodes)
     counts_only = filters.is_lasting and not pod.record.host_ports
     kind = alike_on_nodes(pod) if known is not None and counts_only and not budgets else None
@@ -106,11 +105,12 @@ def best_candidate(
             if of_kind is not None and not here and all(has_started(other.uid) for other in lower):
                 of_kind[node.name] = node, node.version, candidate
         if candidate is not None:
-            candidates.append(candidate)
-            has_unviolating = has_unviolating or not candidates[-1].n_violating
-            if has_unviolating and len(candidates) >= most:
+            kind_of_candidates = violating_ones if candidate.n_violating else candidates
+            if len(kind_of_candidates) < most:
+                kind_of_candidates.append(candidate)
+            if candidates and len(candidates) + len(violating_ones) >= most:
                 break
-    return cheapest(candidates, started)
+    return cheapest([*candidates, *violating_ones], started)
 
 
 def cheapest(candidates: Sequence[Candidate], started: Started) -> Candidate | None:
@@ -257,7 +257,7 @@ class _Room:
         return {
             name: self._node.free(name) - value - sum(guest.request.get(name, 0) for guest in self._guests)
             for name, value in self._pod.request.items()
-            if value > 0
+            if value > 0 and self._profile.checks(name)
         }
 
     def _enough(self, lower: Sequence[PodFacts]) -> bool:

@@ -16,6 +16,7 @@ from apportion_runtime.engines.kube_scheduler.pods import preferred_nodes
 from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.snapshots.kubernetes.terms import node_terms
+from apportion_runtime.snapshots.pod_requests import is_extended
 
 DEFAULT = "default-scheduler"
 KIND = "KubeSchedulerConfiguration"
@@ -41,6 +42,13 @@ _WITHOUT_EFFECT = frozenset(
         "NodeDeclaredFeatures", "EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits",
     )
 )  # fmt: skip
+_SCORES = frozenset((*_WEIGHTS, "ImageLocality", "VolumeBinding", "DynamicResources"))
+"""Plugins that score nodes; without any, the first node that fits is taken."""
+_PREPARED = (
+    ("filter", "preFilter", ("NodePorts", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity")),
+    ("score", "preScore", ("TaintToleration", "PodTopologySpread", "InterPodAffinity")),
+)
+"""Plugins whose Filter and Score read what their PreFilter and PreScore wrote (`getPreFilterState` of each)."""
 _SYSTEM_SPREAD: tuple[Mapping[str, Any], ...] = (
     {"topologyKey": HOSTNAME_LABEL, "maxSkew": 3, "whenUnsatisfiable": "ScheduleAnyway"},
     {"topologyKey": ZONE_LABEL, "maxSkew": 5, "whenUnsatisfiable": "ScheduleAnyway"},
@@ -55,7 +63,13 @@ class Profile:
         name: The `schedulerName` of its pods.
         weights: The weight of each scoring plugin.
         filters: The enabled filters.
+        has_scores: Whether any plugin scores nodes.
+        names_nodes: Whether NodeAffinity restricts the search to nodes that a pod names, before it filters.
         preempts: Whether it evicts pods of lower priority.
+        percentage: The percentage of nodes to score on clusters of 100 nodes or more; 0 depends on their number.
+        candidate_percentage: The number of candidates after which preemption stops searching, in percent of nodes.
+        candidates: The least number of them.
+        ignored: Extended resources, and groups of them, that the filter NodeResourcesFit ignores.
         strategy: The scoring strategy of NodeResourcesFit.
         resources: The weight of each resource in that score.
         shape: The points of RequestedToCapacityRatio: utilization and score.
@@ -70,7 +84,13 @@ class Profile:
     name: str = DEFAULT
     weights: Mapping[str, int] = field(default_factory=lambda: dict(_WEIGHTS))
     filters: frozenset[str] = _FILTERS
+    has_scores: bool = True
+    names_nodes: bool = True
     preempts: bool = True
+    percentage: int = 0
+    candidate_percentage: int = 10
+    candidates: int = 100
+    ignored: frozenset[str] = frozenset()
     strategy: str = LEAST
     resources: Mapping[str, int] = field(default_factory=lambda: {"cpu": 1, "memory": 1})
     shape: tuple[tuple[int, int], ...] = ()
@@ -81,6 +101,12 @@ class Profile:
     added_preferences: tuple[tuple[int, NodeTerm], ...] = ()
     hard_affinity_weight: int = 1
     ignores_preferences: bool = False
+
+    def checks(self, resource: str) -> bool:
+        """Return whether NodeResourcesFit compares a resource with what a node has left."""
+        if not self.ignored or not is_extended(resource):
+            return True
+        return resource not in self.ignored and resource.partition("/")[0] not in self.ignored
 
 
 def known_profiles(objects: Iterable[Manifest]) -> dict[str, Profile]:
@@ -99,18 +125,21 @@ def read_profiles(objects: Iterable[Manifest]) -> tuple[dict[str, Profile], tupl
     unknown: set[str] = set()
     for made in objects:
         if made.get("kind") == KIND:
+            percentage = made.get("percentageOfNodesToScore")
             for written in made.get("profiles") or ():
-                profile = _profile(written, unknown)
+                profile = _profile(written, unknown, percentage or 0)
                 found[profile.name] = profile
     if not found:
         found[DEFAULT] = Profile()
     return found, tuple(sorted(unknown))
 
 
-def _profile(written: Mapping[str, Any], unknown: set[str]) -> Profile:
-    profile = _with_plugins(
-        Profile(name=written.get("schedulerName") or DEFAULT), written.get("plugins") or {}, unknown
-    )
+def _profile(written: Mapping[str, Any], unknown: set[str], percentage: int) -> Profile:
+    own = written.get("percentageOfNodesToScore")
+    profile = Profile(name=written.get("schedulerName") or DEFAULT, percentage=int(percentage if own is None else own))
+    plugins = written.get("plugins") or {}
+    _check_points(profile.name, plugins)
+    profile = _with_plugins(profile, plugins, unknown)
     for each in written.get("pluginConfig") or ():
         profile = _with_arguments(profile, str(each.get("name")), each.get("args") or {})
     return profile
@@ -133,13 +162,40 @@ def _with_plugins(profile: Profile, plugins: Mapping[str, Any], unknown: set[str
             if name not in _WEIGHTS and name not in _FILTERS and name not in _WITHOUT_EFFECT:
                 unknown.add(name)
             if point in ("multiPoint", "score") and name in _WEIGHTS:
-                default = _WEIGHTS[name] if point == "multiPoint" else 1
-                weights[name] = int(each.get("weight") or default)
+                weights[name] = int(each.get("weight") or 1)
             if point in ("multiPoint", "filter") and name in _FILTERS:
                 filters.add(name)
             if point in ("multiPoint", "postFilter") and name == "DefaultPreemption":
                 preempts = True
-    return replace(profile, weights=weights, filters=frozenset(filters), preempts=preempts)
+    return replace(
+        profile,
+        weights=weights,
+        filters=frozenset(filters),
+        has_scores=any(_is_enabled(plugins, "score", name) for name in _SCORES),
+        names_nodes=_is_enabled(plugins, "preFilter", "NodeAffinity"),
+        preempts=preempts,
+    )
+
+
+def _is_enabled(plugins: Mapping[str, Any], point: str, name: str) -> bool:
+    """Return whether a default plugin runs at an extension point that it implements."""
+    for settings in (plugins.get(point) or {}, plugins.get("multiPoint") or {}):
+        if any(each.get("name") == name for each in settings.get("enabled") or ()):
+            return True
+        if any(each.get("name") in (name, "*") for each in settings.get("disabled") or ()):
+            return False
+    return True
+
+
+def _check_points(name: str, plugins: Mapping[str, Any]) -> None:
+    """Raise `UnreadableError` if a plugin runs without the one before that prepares it, so that attempts fail."""
+    for point, before, prepared in _PREPARED:
+        for plugin in prepared:
+            if _is_enabled(plugins, point, plugin) and not _is_enabled(plugins, before, plugin):
+                raise UnreadableError(
+                    f"KubeSchedulerConfiguration: profile `{name}` enables {plugin} for `{point}` without `{before}`; "
+                    "kube-scheduler would fail to schedule its pods"
+                )
 
 
 def _with_arguments(profile: Profile, name: str, args: Mapping[str, Any]) -> Profile:
@@ -152,6 +208,13 @@ def _with_arguments(profile: Profile, name: str, args: Mapping[str, Any]) -> Pro
                 strategy=settings.get("type") or LEAST,
                 resources=_weights(settings.get("resources")) or profile.resources,
                 shape=tuple((int(point["utilization"]), int(point["score"])) for point in shape),
+                ignored=frozenset((*(args.get("ignoredResources") or ()), *(args.get("ignoredResourceGroups") or ()))),
+            )
+        case "DefaultPreemption":
+            return replace(
+                profile,
+                candidate_percentage=int(args.get("minCandidateNodesPercentage", 10)),
+                candidates=int(args.get("minCandidateNodesAbsolute", 100)),
             )
         case "NodeResourcesBalancedAllocation":
             return replace(profile, balanced=_weights(args.get("resources")) or profile.balanced)

@@ -18,8 +18,9 @@ from apportion_runtime.engines.kube_scheduler.disruption_budgets import KIND as 
 from apportion_runtime.engines.kube_scheduler.disruption_budgets import disruption_budgets
 from apportion_runtime.engines.kube_scheduler.equivalence import EquivalenceClass, alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
-from apportion_runtime.engines.kube_scheduler.filters import Filters
+from apportion_runtime.engines.kube_scheduler.filters import NOT_NAMED, Filters
 from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRanking, NodeRankings, RankedNodes
+from apportion_runtime.engines.kube_scheduler.node_search import feasible_nodes_to_find, named_nodes
 from apportion_runtime.engines.kube_scheduler.node_statuses import NO_NODES, NodeStatuses, node_statuses
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
@@ -34,7 +35,6 @@ from apportion_runtime.sim.kubelet.eviction import evict
 from apportion_runtime.snapshots.pod_requests import CPU
 from apportion_runtime.snapshots.quantities import parse_time
 
-_LEAST_FEASIBLE, _LEAST_PERCENT = 100, 5
 _MOST_STARTS = 50_000
 """The number of pods whose start time is cached."""
 
@@ -206,7 +206,7 @@ class KubeScheduler:
         if own is not None and own.name not in crowded and ranking.is_feasible(own.row):
             return RankedNodes.only(own.row), crowded
         rows = frozenset(node.row for name in crowded if (node := nodes.get(name)) is not None)
-        ranked = ranking.feasible(self._next, feasible_nodes_to_find(len(nodes.all)), rows)
+        ranked = ranking.feasible(self._next, feasible_nodes_to_find(len(nodes.all), profile), rows)
         self._next = (self._next + ranked.n_examined) % len(nodes.all) if nodes.all else 0
         return ranked, crowded
 
@@ -222,20 +222,27 @@ class KubeScheduler:
         own = self._own_node(pod.uid)
         if own is not None and own.name not in crowded and filters.filter_status(own) is None:
             return [own], {}
-        wanted = feasible_nodes_to_find(len(nodes))
+        names = named_nodes(pod, profile)
+        searched = nodes if names is None else [node for node in nodes if node.name in names]
+        wanted = feasible_nodes_to_find(len(searched), profile)
         fitting: list[NodeState] = []
         looked = 0
-        for i in range(len(nodes)):
-            node = nodes[(self._next + i) % len(nodes)]
-            looked += 1
+        for i in range(len(searched)):
+            node = searched[(self._next + i) % len(searched)]
             filter_status = None if node.name in crowded else filters.filter_status(node)
             if node.name not in crowded and filter_status is None:
-                fitting.append(node)
-                if len(fitting) >= wanted:
+                # The search stops at the next node that fits, and does not count it.
+                if len(fitting) == wanted:
                     break
+                fitting.append(node)
             elif filter_status is not None:
                 statuses[node.name] = filter_status
+            looked += 1
         self._next = (self._next + looked) % len(nodes) if nodes else 0
+        if names is not None and not fitting:
+            for node in nodes:
+                if node.name not in names:
+                    statuses[node.name] = filters.fixed_status(node) or NOT_NAMED
         fitting.sort(key=lambda node: node.name)
         return fitting, statuses
 
@@ -383,11 +390,3 @@ def _no_victims(n_nodes: int, n_helpful: int) -> str:
     n_unhelpful = n_nodes - n_helpful
     messages += [(n_unhelpful, "Preemption is not helpful for scheduling")] if n_unhelpful else []
     return f"0/{n_nodes} nodes are available: {', '.join(f'{count} {what}' for count, what in messages)}."
-
-
-def feasible_nodes_to_find(n_nodes: int) -> int:
-    """Return the number of feasible nodes after which the scheduler stops searching."""
-    if n_nodes < _LEAST_FEASIBLE:
-        return n_nodes
-    percent = max(_LEAST_PERCENT, 50 - n_nodes // 125)
-    return max(_LEAST_FEASIBLE, n_nodes * percent // 100)

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_runtime.core.label_requirements import matches
-from apportion_runtime.core.plugins.predicates import selected, tolerated
+from apportion_runtime.core.plugins.predicates import selected
 from apportion_runtime.core.pod_constraints import Expression
+from apportion_runtime.engines.kube_scheduler.node_taints import tolerates
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts, Spread, spread_of
 from apportion_runtime.engines.kube_scheduler.profiles import Profile
@@ -54,7 +55,7 @@ def _selects(pod: PodFacts, spread: Spread, other: PodFacts) -> bool:
 def _takes_part(pod: PodFacts, spread: Spread, node: NodeState) -> bool:
     if spread.honors_affinity and not selected(pod.record, node.record):
         return False
-    return not spread.honors_taints or tolerated(pod.record, node.record)
+    return not spread.honors_taints or tolerates(pod.record, node.record)
 
 
 class HardSpread:

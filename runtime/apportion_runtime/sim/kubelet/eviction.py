@@ -32,7 +32,7 @@ def evict(
         for_workload: The beneficiary workload, if it has no pods yet.
         because: The explanation recorded with the fact; by default the message.
     """
-    if pod.leaving:
+    if kubelet.is_leaving(pod):
         return False
     gpus, node = pod.gpus, pod.record.node or ""
     if not kubelet.stop(pod, ENDED_BY_EVICTION):

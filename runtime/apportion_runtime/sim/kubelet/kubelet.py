@@ -97,7 +97,7 @@ class Kubelet:
     def stop(self, pod: PodState, why: str) -> bool:
         """Delete a pod: immediately if it is not bound, otherwise with its grace period. Return whether the cluster allowed it."""
         cluster_state = self._cluster_state
-        if pod.leaving:
+        if self.is_leaving(pod):
             return True
         try:
             made = cluster_state.store.evict(pod.namespace, pod.name)
@@ -119,6 +119,12 @@ class Kubelet:
         cluster_state.events.plan(cluster_state.now + grace, PodGone(pod.uid))
         cluster_state.request_cycle()
         return True
+
+    def is_leaving(self, pod: PodState) -> bool:
+        """Return whether a pod needs no eviction; one that awaits its loss does once its failed node is ready again."""
+        node = self._cluster_state.records.nodes.get(pod.record.node or "")
+        has_returned = pod.leaving == ENDED_BY_NODE and node is not None and node.ready
+        return bool(pod.leaving) and not has_returned
 
     def node_failed(self, node: str) -> None:
         """Stop the work of a failed node's pods, and delete them when their toleration expires."""

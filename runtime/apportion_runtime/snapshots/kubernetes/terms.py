@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_runtime.core.label_requirements import matches
 from apportion_runtime.core.pod_constraints import Expression, NodeTerm, PodPreference, PodTerm, Toleration
 from apportion_runtime.snapshots.kubernetes.objects import Object
@@ -64,7 +65,8 @@ class PodTerms:
     """Reads affinities between pods; namespaces that are chosen by label are looked up."""
 
     def __init__(self, namespaces: Sequence[Object]) -> None:
-        self._labels = {namespace.name: namespace.labels for namespace in namespaces}
+        # The API server gives each namespace the label with its name.
+        self._labels = {each.name: {**each.labels, NAMESPACE_LABEL: each.name} for each in namespaces}
 
     def of(self, affinity: Mapping[str, Any] | None) -> tuple[PodTerm, ...]:
         """Return the required terms of a pod's affinity or anti-affinity."""

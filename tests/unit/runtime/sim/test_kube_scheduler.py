@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from apportion_runtime.core.snapshot import Node, Pod
+from apportion_runtime.engines.kube_scheduler.node_search import feasible_nodes_to_find
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts, pod_facts
-from apportion_runtime.engines.kube_scheduler.profiles import Profile, read_profiles
-from apportion_runtime.engines.kube_scheduler.scheduler import feasible_nodes_to_find
+from apportion_runtime.engines.kube_scheduler.profiles import Profile
 from apportion_runtime.engines.kube_scheduler.scores import balance_score, fit_score
 from apportion_runtime.engines.native.model import MODEL as NATIVE
 from apportion_runtime.sim.cluster import Cluster
@@ -73,6 +73,8 @@ def test_pod_request_is_the_larger_of_containers_and_init_container() -> None:
     # A sidecar stays, so that it counts beside the containers, and beside the init containers after it.
     sidecar = asks("1", restartPolicy="Always")
     assert pod_requests({**spec, "initContainers": [sidecar, asks("3")]}) == {"cpu": 4100}
+    limited = {**spec, "resources": {"limits": {"cpu": "8", "memory": "1Ki"}}}
+    assert pod_requests(limited) == {"cpu": 1600, "memory": 1024}
     assert pod_requests({"containers": [{}]}, nonzero=True) == {"cpu": 100, "memory": 200 * 1024**2}
 
 
@@ -125,24 +127,7 @@ def test_balanced_allocation_score() -> None:
 
 @pytest.mark.parametrize(("n_nodes", "wanted"), [(99, 99), (100, 100), (1000, 420), (5000, 500), (10_000, 500)])
 def test_large_clusters_are_sampled(n_nodes: int, wanted: int) -> None:
-    assert feasible_nodes_to_find(n_nodes) == wanted
-
-
-def test_profiles_are_read_with_their_plugins() -> None:
-    off = {"plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeAffinity", "weight": 7}]}}}
-    profiles, unknown = read_profiles(
-        [
-            configuration(
-                {"schedulerName": "pack", **scoring("MostAllocated", cpu=3)},
-                {"schedulerName": "bare", **off},
-                {"schedulerName": "odd", "plugins": {"score": {"enabled": [{"name": "GPUAffinity", "weight": 2}]}}},
-            )
-        ]
-    )
-    assert (profiles["pack"].strategy, profiles["pack"].resources) == ("MostAllocated", {"cpu": 3})
-    assert profiles["bare"].weights == {"NodeAffinity": 7}
-    assert unknown == ("GPUAffinity",)
-    assert set(read_profiles([])[0]) == {"default-scheduler"}
+    assert feasible_nodes_to_find(n_nodes, Profile()) == wanted
 
 
 @pytest.mark.parametrize(
@@ -156,6 +141,16 @@ def test_unknown_plugins_prevent_start(plugins: tuple[str, ...], message: str) -
     score = {"plugins": {"score": {"enabled": [{"name": name, "weight": 2} for name in plugins]}}}
     with pytest.raises(UnreadableError, match=message):
         run(TWO, configuration({"schedulerName": "ai-scheduler", **score}))
+
+
+@pytest.mark.parametrize(
+    ("point", "before", "name"), [("score", "preScore", "PodTopologySpread"), ("filter", "preFilter", "NodePorts")]
+)
+def test_plugins_without_their_preparation_prevent_start(point: str, before: str, name: str) -> None:
+    without = {"plugins": {"multiPoint": {"disabled": [{"name": name}]}, point: {"enabled": [{"name": name}]}}}
+    message = f"profile `ai-scheduler` enables {name} for `{point}` without `{before}`; kube-scheduler would fail"
+    with pytest.raises(UnreadableError, match=message):
+        run(TWO, configuration({"schedulerName": "ai-scheduler", **without}))
 
 
 def test_invalid_configuration_is_named() -> None:
