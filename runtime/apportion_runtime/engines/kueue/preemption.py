@@ -5,13 +5,15 @@ Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/preemption/preemption.go an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from apportion_api.kueue.names import ANY, LOWER_OR_NEWER, LOWER_PRIORITY, NEVER
+from apportion_runtime.engines.kueue.candidate_order import CandidateOrder, Ranked, RankedHolders, candidate_rank
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource
 from apportion_runtime.engines.kueue.records import Amounts, Holder, Queue, Target
+from apportion_runtime.engines.kueue.search_cache import SearchCache
 from apportion_runtime.engines.kueue.usage_tree import UsageTree
 
 IN_QUEUE, RECLAMATION = "InClusterQueue", "InCohortReclamation"
@@ -35,6 +37,8 @@ class PreemptionSnapshot:
 
     Attributes:
         generations: By queue, how often a workload that holds its quota was changed or removed.
+        kept_order: The holders in the order of candidates, if that is kept from cycle to cycle.
+        cache: The answers since the last change of the holders.
     """
 
     queues: Mapping[str, Queue]
@@ -42,18 +46,24 @@ class PreemptionSnapshot:
     holders: Mapping[str, Iterable[Holder]]
     now: float = 0.0
     generations: Mapping[str, int] = field(default_factory=dict)
-    _found: dict[tuple[object, ...], list[Holder]] = field(default_factory=dict)
+    kept_order: CandidateOrder | None = None
+    cache: SearchCache = field(default_factory=SearchCache)
 
-    def may_go(self, name: str, asking: PreemptionRequest, policy: str) -> list[Holder]:
-        """Return the candidates of a queue under a policy; the result is cached for equivalent preemptors."""
-        kind: tuple[object, ...] = (name, policy, asking.contested)
-        if policy != ANY:
-            kind = (*kind, asking.priority, asking.ordered_at if policy == LOWER_OR_NEWER else None)
-        found = self._found.get(kind)
-        if found is None:
-            held = self.holders.get(name, ())
-            found = self._found[kind] = [holder for holder in held if may_go(holder, asking, policy)]
-        return found
+    @property
+    def order(self) -> CandidateOrder:
+        """The holders in the order of candidates."""
+        if self.kept_order is None:
+            everyone = (holder for of in self.holders.values() for holder in of)
+            self.kept_order = CandidateOrder(self.ledger, everyone, now=self.now)
+        return self.kept_order
+
+
+class _Group(Enum):
+    """The candidates of the same queue, those over which the preemptor has a hierarchical advantage, and the others."""
+
+    NEAR = "near"
+    FAR = "far"
+    OWN = "own"
 
 
 class _Variant(Enum):
@@ -66,20 +76,11 @@ class _Variant(Enum):
 _REASONS = {_Variant.ADVANTAGE: RECLAMATION}
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    holder: Holder
-    variant: _Variant
-    meeting: str = ""
-    """The lowest common cohort of its queue and the preemptor's."""
-
-
 def candidate_order(now: float, queue: str) -> Callable[[Holder], tuple[object, ...]]:
     """Return the order of preemption candidates: lower priority first, then later admission."""
 
     def key(holder: Holder) -> tuple[object, ...]:
-        since = now if holder.reserved_at is None else holder.reserved_at
-        return not holder.evicted, holder.queue == queue, holder.priority, -since, holder.uid
+        return not holder.evicted, holder.queue == queue, *candidate_rank(holder, now)
 
     return key
 
@@ -96,26 +97,154 @@ def may_go(holder: Holder, asking: PreemptionRequest, policy: str) -> bool:
     return policy == LOWER_PRIORITY and lower
 
 
-def classical_targets(situation: PreemptionSnapshot, asking: PreemptionRequest) -> list[Target]:
-    """Return the preemption targets; empty if preemption does not help."""
-    own, near, far = _candidates(situation, asking)
-    order = candidate_order(situation.now, asking.queue.name)
-    if not (own or near or far):
-        return []
-    lists = [sorted(of, key=lambda candidate: order(candidate.holder)) for of in (near, far, own)]
-    ordered = [each for evicted in (True, False) for of in lists for each in of if each.holder.evicted is evicted]
-    for borrowing in _attempts(situation, asking, near=bool(near), others=bool(near or far)):
-        targets = _taken(situation, asking, ordered, borrowing=borrowing)
+def classical_targets(situation: PreemptionSnapshot, asking: PreemptionRequest) -> Sequence[Target]:
+    """Return the preemption targets; empty if preemption does not help.
+
+    They are looked up for requests for which a search since the last change of the holders had the same answer.
+    """
+    asking = _decisive(situation.ledger, asking)
+    queue = asking.queue
+    usage, since = frozenset(asking.usage.items()), asking.ordered_at if queue.preempts_newer else None
+    question = "targets", queue.name, usage, asking.contested, asking.priority, since
+    root = situation.ledger.root(queue.name)
+    return situation.cache.answer(root, question, lambda: _search(situation, asking))
+
+
+def _decisive(ledger: UsageTree, asking: PreemptionRequest) -> PreemptionRequest:
+    """Return a request without amounts that fit, without borrowing, into its queue and each of its cohorts.
+
+    They fit regardless of the targets, which only lower usage, and give no node an advantage over another.
+    """
+    if len(asking.usage) == 1:
+        return asking
+    name = asking.queue.name
+    above = ledger.ancestors(name)
+
+    def matters(fr: FlavorResource, amount: int) -> bool:
+        if ledger.left(name, fr) < amount or ledger.borrows(name, fr, amount):
+            return True
+        return any(ledger.borrows(cohort, fr, amount) for cohort in above)
+
+    contested = asking.contested
+    usage = {fr: amount for fr, amount in asking.usage.items() if fr in contested or matters(fr, amount)}
+    return PreemptionRequest(asking.queue, usage, contested, asking.priority, asking.ordered_at)
+
+
+def _search(situation: PreemptionSnapshot, asking: PreemptionRequest) -> Sequence[Target]:
+    candidates = _Candidates(situation, asking)
+    near, far = candidates.has(_Group.NEAR), candidates.has(_Group.FAR)
+    if not (near or far or candidates.has(_Group.OWN)):
+        return ()
+    for borrowing in _attempts(situation.ledger, asking, near=near, others=near or far):
+        if _is_hopeless(situation.ledger, asking, candidates, borrowing=borrowing, near=near, far=far):
+            continue
+        targets = _taken(situation.ledger, asking, candidates, borrowing=borrowing)
         if targets:
             return targets
-    return []
+    return ()
 
 
-def _attempts(
-    situation: PreemptionSnapshot, asking: PreemptionRequest, *, near: bool, others: bool
-) -> tuple[bool, ...]:
+class _Candidates:
+    """The candidates for a request, read in order."""
+
+    def __init__(self, situation: PreemptionSnapshot, asking: PreemptionRequest) -> None:
+        ledger, order, queue = situation.ledger, situation.order, asking.queue
+        self._ledger, self._asking, self._cache = ledger, asking, situation.cache
+        self._path = {cohort: number for number, cohort in enumerate(ledger.ancestors(queue.name))}
+        self._first_near = self._advantage()
+        self._groups: dict[str, _Group | None] = {queue.name: None}
+        may_reclaim = queue.cohort is not None and queue.preemption.reclaim != NEVER
+        self._others = order.of_cohort(queue.name) if may_reclaim else RankedHolders()
+        self._own = RankedHolders() if queue.preemption.within_queue == NEVER else order.of_queue(queue.name)
+
+    def _advantage(self) -> int:
+        """Return the number of the first cohort whose other queues are near: the request fits into the quota below."""
+        ledger, name = self._ledger, self._asking.queue.name
+        fits, remaining = _fit_in_quota(ledger, name, self._asking.usage)
+        for number, cohort in enumerate(self._path):
+            if fits:
+                return number
+            fits, remaining = _fit_in_quota(ledger, cohort, remaining)
+        return len(self._path)
+
+    def has(self, group: _Group) -> bool:
+        """Return whether a group has any candidate."""
+        if group is _Group.OWN:
+            return any(True for _ in self._of_own(self._own.in_order))
+        if self._first_near == (len(self._path) if group is _Group.NEAR else 0):
+            return False
+        closed: set[str] = set()
+        for part in self._others.in_order:
+            for holder in self._of_others(part, group, closed):
+                if self.is_open(holder.queue):
+                    return True
+                closed.add(holder.queue)
+        return False
+
+    def in_order(self, closed: Container[str], *, with_far: bool) -> Iterator[tuple[_Group, Holder]]:
+        """Yield the candidates of queues that are not closed yet, those that are being evicted first."""
+        groups = (_Group.NEAR, _Group.FAR) if with_far else (_Group.NEAR,)
+        for others, own in zip(self._others.in_order, self._own.in_order, strict=True):
+            for group in groups:
+                for holder in self._of_others(others, group, closed):
+                    yield group, holder
+            yield from ((_Group.OWN, holder) for holder in self._of_own((own,)))
+
+    @property
+    def own_usage(self) -> Amounts:
+        """The usage of all candidates of the same queue."""
+        asking, policy = self._asking, self._asking.queue.preemption.within_queue
+        question = asking.contested, asking.priority, asking.ordered_at if policy == LOWER_OR_NEWER else None
+        return self._cache.answer(asking.queue.name, ("own usage", *question), self._sum_of_own)
+
+    def _sum_of_own(self) -> Amounts:
+        found: dict[FlavorResource, int] = {}
+        for holder in self._of_own(self._own.in_order):
+            for fr, amount in holder.usage.items():
+                found[fr] = found.get(fr, 0) + amount
+        return found
+
+    def _of_own(self, parts: Iterable[Sequence[Ranked]]) -> Iterator[Holder]:
+        asking, policy = self._asking, self._asking.queue.preemption.within_queue
+        for part in parts:
+            for ranked in part:
+                holder = ranked[-1]
+                if may_go(holder, asking, policy):
+                    yield holder
+                elif policy != ANY and holder.priority > asking.priority:
+                    # The following ones have at least its priority.
+                    break
+
+    def _of_others(self, part: Sequence[Ranked], group: _Group, closed: Container[str]) -> Iterator[Holder]:
+        asking, groups, policy = self._asking, self._groups, self._asking.queue.preemption.reclaim
+        for ranked in part:
+            holder = ranked[-1]
+            name = holder.queue
+            if name not in groups:
+                groups[name] = self._group_of(name)
+            if groups[name] is group and name not in closed and may_go(holder, asking, policy):
+                yield holder
+
+    def _group_of(self, name: str) -> _Group:
+        meeting = next(cohort for cohort in self._ledger.ancestors(name) if cohort in self._path)
+        return _Group.NEAR if self._path[meeting] >= self._first_near else _Group.FAR
+
+    def is_open(self, name: str) -> bool:
+        """Return whether another queue, and each of its cohorts below those of the preemptor, still borrows."""
+        ledger, contested = self._ledger, self._asking.contested
+        if ledger.within(name, contested):
+            return False
+        for cohort in ledger.ancestors(name):
+            if cohort in self._path:
+                return True
+            if ledger.within(cohort, contested):
+                return False
+        return True
+
+
+def _attempts(ledger: UsageTree, asking: PreemptionRequest, *, near: bool, others: bool) -> tuple[bool, ...]:
     forbidden = asking.queue.preemption.borrowing == NEVER
-    if not others or (forbidden and not _is_under_nominal(situation.ledger, asking)):
+    if not others or (forbidden and not _is_under_nominal(ledger, asking)):
         return (True,)
     return (False, True) if forbidden and not near else (True, False)
 
@@ -125,48 +254,16 @@ def _is_under_nominal(ledger: UsageTree, asking: PreemptionRequest) -> bool:
     return all(ledger.quota_of(name, fr).nominal > ledger.usage[name].get(fr, 0) for fr in asking.contested)
 
 
-def _candidates(
-    situation: PreemptionSnapshot, asking: PreemptionRequest
-) -> tuple[list[_Candidate], list[_Candidate], list[_Candidate]]:
-    """Return the candidates of the same queue, those over which the preemptor has a hierarchical advantage, and the others."""
-    ledger, queue = situation.ledger, asking.queue
-    own: list[_Candidate] = []
-    near: list[_Candidate] = []
-    far: list[_Candidate] = []
-    if queue.preemption.within_queue != NEVER:
-        own += _of_queue(situation, asking, queue.name, "", has_advantage=False)
-    if queue.cohort is None or queue.preemption.reclaim == NEVER:
-        return own, near, far
-    has_advantage, remaining = _fit_in_quota(ledger, queue.name, asking.usage)
-    before = ""
-    for cohort in ledger.ancestors(queue.name):
-        found = near if has_advantage else far
-        for name in _borrowers(ledger, cohort, before, asking):
-            found += _of_queue(situation, asking, name, cohort, has_advantage=has_advantage)
-        fits, remaining = _fit_in_quota(ledger, cohort, remaining)
-        has_advantage = has_advantage or fits
-        before = cohort
-    return own, near, far
-
-
-def _borrowers(ledger: UsageTree, cohort: str, before: str, asking: PreemptionRequest) -> Iterator[str]:
-    """Yield the borrowing queues below a cohort, without a subtree that was visited before."""
-    for child in ledger.cohorts_in(cohort):
-        if child != before and not ledger.within(child, asking.contested):
-            yield from _borrowers(ledger, child, before, asking)
-    for name in ledger.queues_in(cohort):
-        if name != asking.queue.name and not ledger.within(name, asking.contested):
-            yield name
-
-
-def _of_queue(
-    situation: PreemptionSnapshot, asking: PreemptionRequest, name: str, meeting: str, *, has_advantage: bool
-) -> Iterator[_Candidate]:
-    is_own = name == asking.queue.name
-    policy = asking.queue.preemption.within_queue if is_own else asking.queue.preemption.reclaim
-    for holder in situation.may_go(name, asking, policy):
-        variant = _Variant.SAME_QUEUE if is_own else _variant(holder, asking, has_advantage=has_advantage)
-        yield _Candidate(holder, variant, meeting)
+def _is_hopeless(
+    ledger: UsageTree, asking: PreemptionRequest, candidates: _Candidates, *, borrowing: bool, near: bool, far: bool
+) -> bool:
+    """Return whether not even all candidates are enough, if that follows from those of the same queue."""
+    name, own = asking.queue.name, candidates.own_usage
+    if not borrowing and _borrows(ledger, asking, own):
+        return True
+    if near or (far and not (borrowing and asking.queue.preemption.borrowing == NEVER)):
+        return False
+    return any(ledger.left(name, fr) + own.get(fr, 0) < amount for fr, amount in asking.usage.items())
 
 
 def _variant(holder: Holder, asking: PreemptionRequest, *, has_advantage: bool) -> _Variant:
@@ -179,68 +276,80 @@ def _variant(holder: Holder, asking: PreemptionRequest, *, has_advantage: bool) 
     return _Variant.NOT_BORROWING if is_above else _Variant.BORROWING
 
 
+def _taken(
+    ledger: UsageTree, asking: PreemptionRequest, candidates: _Candidates, *, borrowing: bool
+) -> Sequence[Target]:
+    counted = asking.contested.union(asking.usage)
+    targets: list[Target] = []
+    # A queue that has lost what it borrows is not a candidate again, as usage only decreases.
+    closed: set[str] = set()
+    with_far = not borrowing or asking.queue.preemption.borrowing != NEVER
+    for group, holder in candidates.in_order(closed, with_far=with_far):
+        variant = _Variant.SAME_QUEUE
+        if group is not _Group.OWN:
+            variant = _variant(holder, asking, has_advantage=group is _Group.NEAR)
+            if borrowing and variant is _Variant.NOT_BORROWING:
+                continue
+            if not candidates.is_open(holder.queue):
+                closed.add(holder.queue)
+                continue
+        ledger.remove_usage(holder.queue, part_of(holder, counted))
+        targets.append(Target(holder, _REASONS.get(variant, variant.value)))
+        if has_room(ledger, asking, borrowing=borrowing):
+            return put_back(ledger, asking, targets, borrowing=borrowing, counted=counted)
+    restore(ledger, targets, counted)
+    return ()
+
+
 def _fit_in_quota(ledger: UsageTree, name: str, amounts: Amounts) -> tuple[bool, Amounts]:
     """Return whether amounts fit into a node's own quota, and return the remainder for its parent."""
     fits = not any(ledger.borrows(name, fr, amount) for fr, amount in amounts.items())
     return fits, {fr: max(0, amount - ledger.local(name, fr)) for fr, amount in amounts.items()}
 
 
-def _taken(
-    situation: PreemptionSnapshot, asking: PreemptionRequest, ordered: Iterable[_Candidate], *, borrowing: bool
-) -> list[Target]:
-    ledger = situation.ledger
-    targets: list[Target] = []
-    for candidate in ordered:
-        if not _is_open(ledger, asking, candidate, borrowing=borrowing):
-            continue
-        ledger.remove_usage(candidate.holder.queue, candidate.holder.usage)
-        targets.append(Target(candidate.holder, _REASONS.get(candidate.variant, candidate.variant.value)))
-        if has_room(ledger, asking, borrowing=borrowing):
-            return put_back(ledger, asking, targets, borrowing=borrowing)
-    restore(ledger, targets)
-    return []
-
-
-def _is_open(ledger: UsageTree, asking: PreemptionRequest, candidate: _Candidate, *, borrowing: bool) -> bool:
-    name = candidate.holder.queue
-    if name == asking.queue.name:
-        return True
-    if borrowing and candidate.variant is _Variant.NOT_BORROWING:
-        return False
-    if ledger.within(name, asking.contested):
-        return False
-    for cohort in ledger.ancestors(name):
-        if cohort == candidate.meeting:
-            return True
-        if ledger.within(cohort, asking.contested):
-            return False
-    return True
+def part_of(holder: Holder, counted: Container[FlavorResource] | None) -> Amounts:
+    """Return the usage of a workload that affects a search: of some resources, or of all."""
+    if counted is None:
+        return holder.usage
+    return {fr: amount for fr, amount in holder.usage.items() if fr in counted}
 
 
 def has_room(ledger: UsageTree, asking: PreemptionRequest, *, borrowing: bool) -> bool:
     """Return whether a request fits, with borrowing if allowed."""
-    name = asking.queue.name
-    if not borrowing and any(ledger.borrows(name, fr, amount) for fr, amount in asking.usage.items()):
+    if not borrowing and _borrows(ledger, asking, {}):
         return False
-    return ledger.fits(name, asking.usage)
+    return ledger.fits(asking.queue.name, asking.usage)
 
 
-def put_back(ledger: UsageTree, asking: PreemptionRequest, targets: list[Target], *, borrowing: bool) -> list[Target]:
+def _borrows(ledger: UsageTree, asking: PreemptionRequest, without: Amounts) -> bool:
+    """Return whether a queue borrows for a request, even without some of its usage."""
+    return any(ledger.borrows(asking.queue.name, fr, n - without.get(fr, 0)) for fr, n in asking.usage.items())
+
+
+def put_back(
+    ledger: UsageTree,
+    asking: PreemptionRequest,
+    targets: list[Target],
+    *,
+    borrowing: bool,
+    counted: Container[FlavorResource] | None = None,
+) -> list[Target]:
     """Keep unnecessary targets, the last one first, and restore the usage of all."""
     for number in range(len(targets) - 2, -1, -1):
         holder = targets[number].holder
-        ledger.add_usage(holder.queue, holder.usage)
+        usage = part_of(holder, counted)
+        ledger.add_usage(holder.queue, usage)
         if has_room(ledger, asking, borrowing=borrowing):
             # The last one takes its place, as in the engine, where this order decides which is considered next.
             targets[number] = targets[-1]
             targets.pop()
         else:
-            ledger.remove_usage(holder.queue, holder.usage)
-    restore(ledger, targets)
+            ledger.remove_usage(holder.queue, usage)
+    restore(ledger, targets, counted)
     return targets
 
 
-def restore(ledger: UsageTree, targets: Iterable[Target]) -> None:
-    """Restore the usage of targets."""
+def restore(ledger: UsageTree, targets: Iterable[Target], counted: Container[FlavorResource] | None = None) -> None:
+    """Restore the usage of targets, which a search has removed."""
     for target in targets:
-        ledger.add_usage(target.holder.queue, target.holder.usage)
+        ledger.add_usage(target.holder.queue, part_of(target.holder, counted))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from apportion_runtime.engines.kueue.candidate_order import CandidateOrder
 from apportion_runtime.engines.kueue.preemption import PreemptionSnapshot
 from apportion_runtime.engines.kueue.quota_tree import Node
 from apportion_runtime.engines.kueue.records import Holder, Queue
+from apportion_runtime.engines.kueue.search_cache import SearchCache
 from apportion_runtime.engines.kueue.usage_tree import UsageTree
 
 
@@ -19,6 +21,9 @@ class QuotaHolders:
         self._held: dict[str, dict[str, Holder]] = {name: {} for name in self._queues}
         self._lists = {name: of.values() for name, of in self._held.items()}
         self._generations: dict[str, int] = {}
+        self._order = CandidateOrder(self.ledger)
+        self._cache = SearchCache()
+        self._n_without_time = 0
         for holder in holders:
             self.put(holder)
 
@@ -31,6 +36,8 @@ class QuotaHolders:
         self._remove(holder.queue, holder.key)
         self._held[holder.queue][holder.key] = holder
         self.ledger.add_usage(holder.queue, holder.usage)
+        self._order.put(holder)
+        self._n_without_time += holder.reserved_at is None
 
     def remove(self, queue: str, key: str) -> None:
         """Remove a workload."""
@@ -41,11 +48,18 @@ class QuotaHolders:
         held = self._held.get(queue, {}).pop(key, None)
         if held is not None:
             self.ledger.remove_usage(queue, held.usage)
+            self._order.remove(held)
+            self._n_without_time -= held.reserved_at is None
         return held is not None
 
     def _change(self, queue: str) -> None:
         self._generations[queue] = self._generations.get(queue, 0) + 1
+        self._cache.changed(queue, self.ledger.root(queue))
 
     def situation(self, now: float) -> PreemptionSnapshot:
         """Return the state for a cycle."""
-        return PreemptionSnapshot(self._queues, self.ledger, self._lists, now, self._generations)
+        found = PreemptionSnapshot(self._queues, self.ledger, self._lists, now, self._generations)
+        if not self._n_without_time:
+            # Without the time of a reservation, the order depends on the time of the search.
+            found.kept_order, found.cache = self._order, self._cache
+        return found

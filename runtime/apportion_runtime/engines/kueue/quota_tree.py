@@ -113,14 +113,14 @@ class CohortTree:
         for child in self._children.get(node.name, ()):
             self._sum(child)
             for fr, amount in self.quota[child.name].items():
-                quota[fr] = _add(quota.get(fr, 0), _subtract(amount, self._kept(child, fr)))
+                quota[fr] = plus(quota.get(fr, 0), minus(amount, self._kept(child, fr)))
             for fr, amount in self.usage[child.name].items():
-                usage[fr] = _add(usage.get(fr, 0), max(0, _subtract(amount, self._kept(child, fr))))
+                usage[fr] = plus(usage.get(fr, 0), max(0, minus(amount, self._kept(child, fr))))
 
     def _kept(self, node: Node, fr: FlavorResource) -> int:
         """Return what a node does not lend."""
         limit = node.quotas.get(fr, _NO_QUOTA).lending_limit
-        return 0 if limit is None else max(0, _subtract(self.quota[node.name].get(fr, 0), limit))
+        return 0 if limit is None else max(0, minus(self.quota[node.name].get(fr, 0), limit))
 
     def names(self) -> tuple[str, ...]:
         """Return every node's name, implicit cohorts last."""
@@ -131,13 +131,13 @@ class CohortTree:
         node = self._nodes[name]
         quota, usage = self.quota[name].get(fr, 0), self.usage[name].get(fr, 0)
         if node.parent is None:
-            return _subtract(quota, usage)
+            return minus(quota, usage)
         from_parent = self.available(node.parent, fr)
         kept, limit = self._kept(node, fr), node.quotas.get(fr, _NO_QUOTA).borrowing_limit
         if limit is not None:
-            used = max(0, _subtract(usage, kept))
-            from_parent = min(from_parent, _add(_subtract(_subtract(quota, kept), used), limit))
-        return _add(max(0, _subtract(kept, usage)), from_parent)
+            used = max(0, minus(usage, kept))
+            from_parent = min(from_parent, plus(minus(minus(quota, kept), used), limit))
+        return plus(max(0, minus(kept, usage)), from_parent)
 
     def potential(self, name: str, fr: FlavorResource) -> int:
         """Return the potential available quota of a node."""
@@ -145,9 +145,9 @@ class CohortTree:
         quota = self.quota[name].get(fr, 0)
         if node.parent is None:
             return quota
-        found = _add(self._kept(node, fr), self.potential(node.parent, fr))
+        found = plus(self._kept(node, fr), self.potential(node.parent, fr))
         limit = node.quotas.get(fr, _NO_QUOTA).borrowing_limit
-        return found if limit is None else min(found, _add(quota, limit))
+        return found if limit is None else min(found, plus(quota, limit))
 
     def dominant_share(self, name: str, request: Mapping[FlavorResource, int] | None = None) -> DominantShare:
         """Return a node's dominant share.
@@ -160,9 +160,9 @@ class CohortTree:
         if node.parent is not None:
             for (flavor, resource), quota in self.quota[name].items():
                 used = self.usage[name].get((flavor, resource), 0)
-                over = _subtract(_add((request or {}).get((flavor, resource), 0), used), quota)
+                over = minus(plus((request or {}).get((flavor, resource), 0), used), quota)
                 if over > 0:
-                    borrowed[resource] = _add(borrowed.get(resource, 0), over)
+                    borrowed[resource] = plus(borrowed.get(resource, 0), over)
         if node.parent is None or not borrowed:
             return DominantShare(0.0, "", node.weight, borrowing=False)
         lendable = self._lendable(node.parent)
@@ -177,17 +177,19 @@ class CohortTree:
             root = self._nodes[root.parent]
         found: dict[str, int] = {}
         for flavor, resource in self.quota[root.name]:
-            found[resource] = _add(found.get(resource, 0), self.potential(name, (flavor, resource)))
+            found[resource] = plus(found.get(resource, 0), self.potential(name, (flavor, resource)))
         return found
 
 
-def _add(left: int, right: int) -> int:
+def plus(left: int, right: int) -> int:
+    """Return a sum that saturates, as in the engine."""
     if UNLIMITED in (left, right):
         return UNLIMITED
     return max(_LOWEST, min(left + right, UNLIMITED))
 
 
-def _subtract(left: int, right: int) -> int:
+def minus(left: int, right: int) -> int:
+    """Return a difference that saturates, as in the engine."""
     if left == UNLIMITED:
         return 0 if right == UNLIMITED else UNLIMITED
     if right == UNLIMITED:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from apportion_api.kueue.names import BEST_EFFORT
+from apportion_api.kueue.names import BEST_EFFORT, LOWER_OR_NEWER
 from apportion_api.kueue.objects import CheckRule, Fungibility, Preemption, ResourceGroup
 from apportion_api.objects import LabelSelector
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource, Quota
@@ -34,6 +34,11 @@ class Queue:
     checks: tuple[CheckRule, ...] = ()
     selector: LabelSelector | None = None
     inactive_because: str = ""
+
+    @property
+    def preempts_newer(self) -> bool:
+        """Whether preemption depends on the age of the preemptor."""
+        return LOWER_OR_NEWER in (self.preemption.within_queue, self.preemption.reclaim)
 
     def group_of(self, resource: str) -> ResourceGroup | None:
         """Return the resource group of a resource."""

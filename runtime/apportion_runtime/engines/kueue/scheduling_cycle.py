@@ -65,7 +65,10 @@ class Entry:
     def again(self) -> Pending:
         """Return the workload for requeuing."""
         following = self.assignment.next_flavor if self.outcome is Outcome.WAITING else {}
-        return replace(self.workload, next_flavor=following, generation=self.generation)
+        workload = self.workload
+        if workload.generation == self.generation and workload.next_flavor == following:
+            return workload
+        return replace(workload, next_flavor=following, generation=self.generation)
 
 
 @dataclass(slots=True)
@@ -93,6 +96,7 @@ def run_cycle(
     rules: Rules, heads: Iterable[Pending], situation: PreemptionSnapshot, *, refuses: Refuses
 ) -> list[Entry]:
     """Return the decisions about the heads, in order of processing; the input is not changed."""
+    situation.cache.open(rules)
     entries: list[Entry] = []
     refused: list[Entry] = []
     for workload in heads:
@@ -125,7 +129,7 @@ def _nominate(rules: Rules, situation: PreemptionSnapshot, entry: Entry) -> None
         # Since its last attempt, a workload of its queue has changed: an earlier flavor may fit.
         workload = replace(workload, next_flavor={})
 
-    def targets_for(usage: Mapping[FlavorResource, int], contested: Iterable[FlavorResource]) -> list[Target]:
+    def targets_for(usage: Mapping[FlavorResource, int], contested: Iterable[FlavorResource]) -> Sequence[Target]:
         asking = PreemptionRequest(queue, usage, frozenset(contested), workload.priority, workload.ordered_at)
         if rules.strategies is None:
             return classical_targets(situation, asking)
@@ -146,9 +150,17 @@ def _nominate(rules: Rules, situation: PreemptionSnapshot, entry: Entry) -> None
     )
 
     def attempt(asking: Pending) -> _Attempt:
+        if not asking.shape:
+            return attempted(asking)
+        counts, following = tuple(each.count for each in asking.pod_sets), tuple(asking.next_flavor.items())
+        since = asking.ordered_at if queue.preempts_newer else None
+        question = "attempt", queue.name, asking.shape, asking.priority, since, counts, following
+        return situation.cache.answer(situation.ledger.root(queue.name), question, lambda: attempted(asking))
+
+    def attempted(asking: Pending) -> _Attempt:
         assignment = assigner.assign(asking)
         if not Mode.NO_FIT < assignment.mode < Mode.FIT:
-            return assignment, []
+            return assignment, ()
         return assignment, targets_for(assignment.requested, assignment.contested)
 
     found = attempt(workload)
@@ -158,7 +170,7 @@ def _nominate(rules: Rules, situation: PreemptionSnapshot, entry: Entry) -> None
     entry.message = entry.assignment.message
 
 
-_Attempt = tuple[Assignment, list[Target]]
+_Attempt = tuple[Assignment, Sequence[Target]]
 
 
 def _helps(attempt: _Attempt) -> bool:

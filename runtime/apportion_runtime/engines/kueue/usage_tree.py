@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from apportion_runtime.engines.kueue.quota_tree import CohortTree, DominantShare, FlavorResource, Node, Quota
+from apportion_runtime.engines.kueue.quota_tree import (
+    CohortTree,
+    DominantShare,
+    FlavorResource,
+    Node,
+    Quota,
+    minus,
+    plus,
+)
 from apportion_runtime.engines.kueue.records import Amounts, Holder, Queue
 
 
@@ -21,26 +29,43 @@ class UsageTree(CohortTree):
         self._members = {name: sorted(child.name for child in of) for name, of in self._children.items()}
         self._cohorts = {name: [c for c in of if self._nodes[c].is_cohort] for name, of in self._members.items()}
         self._leaves = {name: [c for c in of if not self._nodes[c].is_cohort] for name, of in self._members.items()}
+        self._parents = {name: node.parent for name, node in self._nodes.items()}
+        self._paths = {name: tuple(self._above(name)) for name in self._nodes}
+        self._heights: dict[str, int] = {}
+        self._guaranteed = {name: kept for name, node in self._nodes.items() if (kept := self._unlent(node))}
+        """What each node with lending limits does not lend; quotas are constant."""
+        self._limits = {name: limits for name, node in self._nodes.items() if (limits := _borrowing_limits(node))}
+        has_limit = self._guaranteed.keys() | self._limits.keys()
+        self._limited = {name for name in self._nodes if not has_limit.isdisjoint((name, *self._paths[name][:-1]))}
+        """Nodes of which lending or borrowing is limited; all quota of the root is available to others."""
         self._lent: dict[str, dict[str, int]] = {}
         self._most: dict[tuple[str, FlavorResource], int] = {}
         self._shares: dict[str, DominantShare] = {}
         for holder in holders:
             self.add_usage(holder.queue, holder.usage)
 
-    def parent(self, name: str) -> str | None:
-        """Return the cohort to which a node belongs."""
-        return self._nodes[name].parent
-
-    def ancestors(self, name: str) -> Iterator[str]:
-        """Yield the ancestor cohorts of a node, the nearest first."""
-        at = self.parent(name)
+    def _above(self, name: str) -> Iterator[str]:
+        at = self._parents[name]
         while at is not None:
             yield at
-            at = self.parent(at)
+            at = self._parents[at]
+
+    def _unlent(self, node: Node) -> dict[FlavorResource, int]:
+        limited = (fr for fr, quota in node.quotas.items() if quota.lending_limit is not None)
+        return {fr: self._kept(node, fr) for fr in limited}
+
+    def parent(self, name: str) -> str | None:
+        """Return the cohort to which a node belongs."""
+        return self._parents[name]
+
+    def ancestors(self, name: str) -> tuple[str, ...]:
+        """Return the ancestor cohorts of a node, the nearest first."""
+        return self._paths[name]
 
     def root(self, name: str) -> str:
         """Return the root cohort of a node; the node itself if it has none."""
-        return next(reversed(list(self.ancestors(name))), name)
+        above = self._paths[name]
+        return above[-1] if above else name
 
     def cohorts_in(self, cohort: str) -> list[str]:
         """Return the child cohorts of a cohort, by name."""
@@ -75,7 +100,14 @@ class UsageTree(CohortTree):
 
     def local(self, name: str, fr: FlavorResource) -> int:
         """Return the unused part of a node's guaranteed quota."""
-        return max(0, self._kept(self._nodes[name], fr) - self.usage[name].get(fr, 0))
+        if name not in self._guaranteed:
+            return 0
+        return max(0, self.guaranteed(name, fr) - self.usage[name].get(fr, 0))
+
+    def guaranteed(self, name: str, fr: FlavorResource) -> int:
+        """Return the quota that a node does not lend."""
+        own = self._guaranteed.get(name)
+        return 0 if own is None else own.get(fr, 0)
 
     def add_usage(self, queue: str, amounts: Amounts) -> None:
         """Add usage."""
@@ -105,22 +137,44 @@ class UsageTree(CohortTree):
             self.add_usage(holder.queue, holder.usage)
 
     def _add(self, name: str, fr: FlavorResource, amount: int) -> None:
-        self._shares.pop(name, None)
-        node, usage = self._nodes[name], self.usage[name]
-        used, parent = usage.get(fr, 0), node.parent
-        usage[fr] = used + amount
-        beyond = amount - max(0, self._kept(node, fr) - used)
-        if parent is not None and beyond > 0:
-            self._add(parent, fr, beyond)
+        at: str | None = name
+        while at is not None and (amount > 0 or at == name):
+            self._shares.pop(at, None)
+            usage = self.usage[at]
+            used = usage.get(fr, 0)
+            usage[fr] = used + amount
+            # Only usage beyond the guaranteed quota reaches the cohort.
+            if at in self._guaranteed:
+                amount -= max(0, self.guaranteed(at, fr) - used)
+            at = self._parents[at]
 
     def _remove(self, name: str, fr: FlavorResource, amount: int) -> None:
-        self._shares.pop(name, None)
-        node, usage = self._nodes[name], self.usage[name]
-        used, parent = usage.get(fr, 0), node.parent
-        usage[fr] = used - amount
-        in_parent = used - self._kept(node, fr)
-        if parent is not None and in_parent > 0:
-            self._remove(parent, fr, min(amount, in_parent))
+        at: str | None = name
+        while at is not None and (amount > 0 or at == name):
+            self._shares.pop(at, None)
+            usage = self.usage[at]
+            used = usage.get(fr, 0)
+            usage[fr] = used - amount
+            if at in self._guaranteed:
+                amount = min(amount, used - self.guaranteed(at, fr))
+            at = self._parents[at]
+
+    def available(self, name: str, fr: FlavorResource) -> int:
+        """Return the available quota of a node, including borrowing; negative if it is overused."""
+        above = self._paths[name]
+        root = above[-1] if above else name
+        if name not in self._limited:
+            return minus(self.quota[root].get(fr, 0), self.usage[root].get(fr, 0))
+        found = minus(self.quota[root].get(fr, 0), self.usage[root].get(fr, 0))
+        for at in (*reversed(above[:-1]), name) if above else ():
+            kept, usage = self.guaranteed(at, fr), self.usage[at].get(fr, 0)
+            limits = self._limits.get(at)
+            if limits is not None and fr in limits:
+                used = max(0, minus(usage, kept))
+                own = minus(minus(self.quota[at].get(fr, 0), kept), used)
+                found = min(found, plus(own, limits[fr]))
+            found = plus(max(0, minus(kept, usage)), found)
+        return found
 
     def left(self, queue: str, fr: FlavorResource) -> int:
         """Return the available quota of a queue, at least 0."""
@@ -136,12 +190,17 @@ class UsageTree(CohortTree):
 
     def within(self, name: str, frs: Iterable[FlavorResource]) -> bool:
         """Return whether a node is within its nominal quota for some resources."""
-        return not any(self.borrows(name, fr) for fr in frs)
+        quota, usage = self.quota[name], self.usage[name]
+        return all(quota.get(fr, 0) >= usage.get(fr, 0) for fr in frs)
 
     def height(self, cohort: str) -> int:
         """Return the height of a cohort: the distance to its furthest leaf."""
-        own = 1 if self._members.get(cohort) else 0
-        return max([own, *(self.height(child) + 1 for child in self.cohorts_in(cohort))])
+        found = self._heights.get(cohort)
+        if found is None:
+            own = 1 if self._members.get(cohort) else 0
+            found = max([own, *(self.height(child) + 1 for child in self.cohorts_in(cohort))])
+            self._heights[cohort] = found
+        return found
 
     def borrowing_height(self, queue: str, fr: FlavorResource, amount: int) -> tuple[int, bool]:
         """Return the height of the lowest subtree in which an amount fits, and whether it is smaller than the whole
@@ -175,6 +234,10 @@ def rank(share: DominantShare) -> tuple[bool, float]:
     """Return the sort key of a share: a borrowing node with weight 0 is last."""
     without_weight = share.weight == 0 and share.ratio != 0
     return without_weight, share.ratio if without_weight else share.weighted
+
+
+def _borrowing_limits(node: Node) -> dict[FlavorResource, int]:
+    return {fr: quota.borrowing_limit for fr, quota in node.quotas.items() if quota.borrowing_limit is not None}
 
 
 def _cohort(queue: Queue) -> str | None:
