@@ -70,7 +70,10 @@ class ActiveJobs:
 
 def in_order(jobs: Iterable[Job]) -> list[Job]:
     """Return jobs in the session's order."""
-    return sorted(jobs, key=_NUMBER)
+    made = list(jobs)
+    if len(made) > 1:
+        made.sort(key=_NUMBER)
+    return made
 
 
 class QueueJobs:

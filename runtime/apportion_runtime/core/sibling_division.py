@@ -70,18 +70,8 @@ class _ResourceDivision:
 
     def divide(self, total: float, k_value: float, changed: Iterable[int]) -> Iterable[QueueShare]:
         """Divide a total and return the queues whose share changed, given those whose requests may have changed."""
-        siblings, claims, wanted, r = self._siblings, self._claims, self._wanted, self._r
-        asking: list[int] = []
-        for i in changed:
-            claim, request = claims[i], siblings[i].request[r]
-            if claim.request != request:
-                claim.request = request
-                wanted[i] = claim.requestable
-                asking.append(i)
-                if self._exceeds_quota(i):
-                    self._exceeding.add(i)
-                else:
-                    self._exceeding.discard(i)
+        siblings, claims, wanted = self._siblings, self._claims, self._wanted
+        asking = self._take_requests(changed)
         is_same_total = (total, k_value) == self._inputs
         if not asking and is_same_total:
             return ()
@@ -97,6 +87,22 @@ class _ResourceDivision:
             claim.share = 0.0
         divide(total, claims, k_value)
         return self._set_shares(range(len(siblings)), [claim.share for claim in claims])
+
+    def _take_requests(self, numbers: Iterable[int]) -> list[int]:
+        """Note the requests of some siblings, and return those whose request changed."""
+        asking: list[int] = []
+        r = self._r
+        for i in numbers:
+            claim, request = self._claims[i], self._siblings[i].request[r]
+            if claim.request != request:
+                claim.request = request
+                self._wanted[i] = claim.requestable
+                asking.append(i)
+                if self._exceeds_quota(i):
+                    self._exceeding.add(i)
+                else:
+                    self._exceeding.discard(i)
+        return asking
 
     def _exceeds_quota(self, i: int) -> bool:
         quota = self._claims[i].deserved

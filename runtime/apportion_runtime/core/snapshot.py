@@ -258,6 +258,12 @@ class Pod:
         values[_LABELS] = labels
         return _pod_with(values)
 
+    def of_template(self, uid: str, name: str, labels: Labels, group: str, created: float) -> Pod:
+        """Return another pod with the same template, of another group and time."""
+        values = [uid, name, *_POD_VALUES(self)[2:]]
+        values[_LABELS], values[_GROUP], values[_CREATED_POD] = labels, group, created
+        return _pod_with(values)
+
     def differs_in_state(self, other: Pod) -> bool:
         """Return whether a record is of the same pod, and differs at most in its status, node and shared devices."""
         return bool(_CONSTANT_VALUES(self) == _CONSTANT_VALUES(other))
@@ -277,7 +283,9 @@ def _pod_with(values: Iterable[object]) -> Pod:
 
 
 _STATE = slice(_POD_FIELDS.index("status"), _POD_FIELDS.index("node") + 1)
-_GPU_GROUPS, _NOMINATED_NODE, _LABELS = map(_POD_FIELDS.index, ("gpu_groups", "nominated_node", "labels"))
+_GPU_GROUPS, _NOMINATED_NODE, _LABELS, _GROUP, _CREATED_POD = map(
+    _POD_FIELDS.index, ("gpu_groups", "nominated_node", "labels", "group", "created")
+)
 
 
 @dataclass(frozen=True, slots=True)

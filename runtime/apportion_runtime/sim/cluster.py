@@ -21,15 +21,17 @@ from apportion_runtime.sim.api.events import (
     Event,
     EventQueue,
     FillDue,
+    JointEvent,
     NodeDrains,
     NodeFails,
     NodeJoins,
     ObjectDeleted,
     ObjectsMade,
     PodGone,
-    PodReady,
-    PodRuns,
+    PodsReady,
+    PodsRun,
     PoolCheck,
+    Work,
     WorkDone,
     WorkloadArrives,
     WorkloadLeaves,
@@ -121,11 +123,11 @@ class Cluster:
             ObjectsMade: lambda event: self._make(event.manifests),
             ObjectDeleted: lambda event: self._deleted(event.kind, event.namespace, event.name),
             PodGone: self._pod_gone,
-            PodReady: lambda event: self.workloads.kubelet.make_ready(event.uid),
-            PodRuns: lambda event: self.workloads.kubelet.run(event.uid),
+            PodsReady: lambda event: self._each(event, self.workloads.kubelet.make_ready),
+            PodsRun: lambda event: self._each(event, self.workloads.kubelet.run),
             PoolCheck: lambda _: self.pools.check(),
             WorkloadScaled: lambda event: self.workloads.scale(event.workload, event.replicas, event.group),
-            WorkDone: self._work_done,
+            WorkDone: lambda event: self._each(event, self._work_done),
             **engine.handlers(),
         }
         self._retried: set[int] = set()
@@ -210,8 +212,18 @@ class Cluster:
         self.workloads.pod_gone(event.uid)
         self.pools.settle()
 
-    def _work_done(self, event: WorkDone) -> None:
-        self.workloads.work_done(event.workload, event.slot, event.generation)
+    def _each(self, event: JointEvent, handle: Callable[[Any], None]) -> None:
+        """Handle the members of an event in order, until another event becomes due before them."""
+        members: list[Any] = event.members
+        # Nothing joins it any more.
+        event.members = []
+        for number, member in enumerate(members, 1):
+            handle(member)
+            if number < len(members) and self.cluster_state.events.put_back(event, members[number:]):
+                return
+
+    def _work_done(self, work: Work) -> None:
+        self.workloads.work_done(*work)
         self.pools.settle()
 
     def _join(self, node: str, pool: str) -> None:

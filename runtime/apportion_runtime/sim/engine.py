@@ -14,6 +14,7 @@ from apportion_runtime.sim.api.events import EngineEvent
 from apportion_runtime.sim.scenario.format import Manifest
 
 if TYPE_CHECKING:
+    from apportion_runtime.admission.expansion import Slot
     from apportion_runtime.core.snapshot import Pod
     from apportion_runtime.sim.api.cluster_state import PodState
     from apportion_runtime.sim.controllers.running_workload import Running
@@ -108,6 +109,13 @@ class Engine(Protocol):
     def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Assign a new pod to its group, add its record, and return it."""
         ...
+
+    def create_like(self, running: Running, slot: Slot, name: str) -> tuple[Manifest, Pod] | None:
+        """Create, and handle like `add_pod`, a pod that differs from the last one of its workload only in name and index.
+
+        None if it may differ in more, or if the engine has no such shortcut; nothing is created then.
+        """
+        return None
 
     def starts_together(self, running: Running) -> bool:
         """Return whether the engine places either the minimum of each of a workload's groups together, or nothing."""

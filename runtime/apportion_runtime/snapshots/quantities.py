@@ -15,6 +15,9 @@ from apportion_api import durations, quantities
 NANO = 10**9
 _MILLI = 10**6
 _MOST = 2**63 - 1
+_DAY_S = 86_400.0
+_MOST_DAYS = 2_900_000
+"""The year 9909; later times are left to `datetime`."""
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
@@ -64,8 +67,16 @@ def parse_time(text: str) -> float:
 
 
 @lru_cache(maxsize=1024)
+def _date_text(day: int) -> str:
+    return datetime.fromtimestamp(day * _DAY_S, UTC).date().isoformat()
+
+
 def time_text(seconds: float) -> str:
     """Return seconds since 1970 as RFC 3339."""
+    day, rest = divmod(seconds, _DAY_S)
+    if rest.is_integer() and 0 <= day < _MOST_DAYS:
+        minutes, second = divmod(int(rest), 60)
+        return f"{_date_text(int(day))}T{minutes // 60:02}:{minutes % 60:02}:{second:02}Z"
     made = datetime.fromtimestamp(seconds, UTC)
     return made.isoformat(timespec="auto" if made.microsecond else "seconds").replace("+00:00", "Z")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from apportion_runtime.snapshots.kubernetes.selectors import UnknownSelector, fulfilling, quantity, version
@@ -62,6 +64,12 @@ def test_durations(text: str, seconds: float) -> None:
 def test_invalid_durations_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 951_782_399.0, 951_782_400.0, 1_767_572_716.0, 253_402_300_799.0, -1.0, 1.5])
+def test_times_are_written_as_datetime_writes_them(seconds: float) -> None:
+    written = datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+    assert time_text(seconds) == written
 
 
 def test_times_are_utc_and_round_trip() -> None:

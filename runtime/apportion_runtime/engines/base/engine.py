@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from apportion_runtime.admission.expansion import is_observed
+from apportion_runtime.admission.expansion import Slot, is_observed
 from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of
 from apportion_runtime.core.pod_constraints import Expression
 from apportion_runtime.core.snapshot import Pod
@@ -176,6 +176,10 @@ class PlainEngine:
         if is_observed(running.manifest):
             self.admission.observe(made)
         return self.pods.add_pod(running, made)
+
+    def create_like(self, running: Running, slot: Slot, name: str) -> tuple[Manifest, Pod] | None:
+        """Return None: each pod is admitted by itself."""
+        return None
 
     def starts_together(self, running: Running) -> bool:
         """Return False: kube-scheduler places pods one by one, so a partial gang may occupy nodes."""

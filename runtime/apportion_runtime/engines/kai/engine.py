@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from apportion_api.kai.names import DEFAULT_SCHEDULER
-from apportion_runtime.admission.expansion import is_observed
+from apportion_runtime.admission.expansion import Slot, is_observed
 from apportion_runtime.admission.expansion.ray import BY_JOB, submission_mode
 from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.core.job import Job
@@ -92,6 +92,12 @@ class Kai:
         if running.manifest["kind"] in _SCHEDULED_BY_OPERATOR and spec.get("schedulerName") != DEFAULT_SCHEDULER:
             made = self._cluster_state.store.update({**made, "spec": {**spec, "schedulerName": DEFAULT_SCHEDULER}})
         return self._grouper.put_pod(running, made)
+
+    def create_like(self, running: Running, slot: Slot, name: str) -> tuple[Manifest, Pod] | None:
+        """Create another pod of a Job in the group of the first, and read it."""
+        if is_observed(running.manifest) or running.manifest["kind"] != "Job":
+            return None
+        return self._grouper.create_like(running, slot, name)
 
     def starts_together(self, running: Running) -> bool:
         """Return True: KAI places every gang as a whole."""

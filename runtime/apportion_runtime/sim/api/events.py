@@ -7,9 +7,9 @@ which sees all of them.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,27 +19,34 @@ class PodGone:
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodRuns:
-    """The containers of a bound pod start."""
+@dataclass(slots=True)
+class PodsRun:
+    """The containers of bound pods start, in the order of their uids in `members`."""
 
-    uid: str
-
-
-@dataclass(frozen=True, slots=True)
-class PodReady:
-    """A pod has finished its startup and begins to work."""
-
-    uid: str
+    members: list[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class PodsReady:
+    """Pods have finished their startup and begin to work, in the order of their uids in `members`."""
+
+    members: list[str]
+
+
+Work = tuple[int, str, int]
+"""A workload, its slot, and the generation of its rate."""
+
+
+@dataclass(slots=True)
 class WorkDone:
-    """The work of a pod, or of a whole workload, completes, unless its rate changed since (see `generation`)."""
+    """The work of pods, or of whole workloads, completes, unless their rate changed since (see `Progress.generation`)."""
 
-    workload: int
-    slot: str
-    generation: int
+    members: list[Work]
+
+
+JointEvent = PodsRun | PodsReady | WorkDone
+"""Events of one kind and time that are planned one after the other."""
+Member = TypeVar("Member")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +150,7 @@ class CycleDue:
 
 
 Event = (
-    PodGone | PodRuns | PodReady | WorkDone | NodeFails | NodeDrains | NodeJoins | PoolCheck | ObjectsMade | ObjectDeleted
+    PodGone | PodsRun | PodsReady | WorkDone | NodeFails | NodeDrains | NodeJoins | PoolCheck | ObjectsMade | ObjectDeleted
     | WorkloadScaled
     | WorkloadLeaves | CronDue | WorkloadArrives | FillDue | AutoscaleDue | EngineEvent | CycleDue
 )  # fmt: skip
@@ -152,7 +159,7 @@ _ORDER: dict[type[Event], int] = {
     kind: number
     for number, kind in enumerate(
         (
-            WorkDone, PodGone, PodRuns, PodReady, NodeFails, NodeDrains, NodeJoins, PoolCheck, ObjectsMade, ObjectDeleted,
+            WorkDone, PodGone, PodsRun, PodsReady, NodeFails, NodeDrains, NodeJoins, PoolCheck, ObjectsMade, ObjectDeleted,
             WorkloadScaled,
             WorkloadLeaves, CronDue, WorkloadArrives, FillDue, AutoscaleDue, EngineEvent, CycleDue,
         )
@@ -166,6 +173,10 @@ class EventQueue:
 
     _heap: list[tuple[float, int, int, Event]] = field(default_factory=list)
     _n_planned: int = 0
+    _joint: dict[type[JointEvent], tuple[float, JointEvent]] = field(default_factory=dict)
+    """The last joint event planned of each kind, with its time."""
+    _taken: tuple[float, int, int] = (0.0, 0, 0)
+    """Time, rank and number of the event taken last."""
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -180,11 +191,30 @@ class EventQueue:
         rank = _ORDER.get(type(event), _ORDER[EngineEvent])
         heapq.heappush(self._heap, (at, rank, self._n_planned, event))
 
+    def join(self, at: float, kind: Callable[[list[Member]], JointEvent], member: Member) -> None:
+        """Schedule what happens to one member at a time, after the members that were planned for it before."""
+        last = self._joint.get(kind)  # type: ignore[call-overload]
+        if last is not None and last[0] == at and last[1].members:
+            last[1].members.append(member)
+            return
+        event = kind([member])
+        self._joint[type(event)] = at, event
+        self.plan(at, event)
+
+    def put_back(self, event: JointEvent, rest: list[Any]) -> bool:
+        """Plan the rest of the event taken last again if another has become due before it; return whether one has."""
+        at, rank, number = self._taken
+        if not self._heap or self._heap[0][:2] >= (at, rank):
+            return False
+        heapq.heappush(self._heap, (at, rank, number, type(event)(rest)))
+        return True
+
     def next_at(self) -> float | None:
         """Return the time of the next event; None if there is none."""
         return self._heap[0][0] if self._heap else None
 
     def take(self) -> tuple[float, Event]:
         """Remove and return the next event and its time. Raises `IndexError` if there is none."""
-        at, _, _, event = heapq.heappop(self._heap)
+        at, rank, number, event = heapq.heappop(self._heap)
+        self._taken = at, rank, number
         return at, event

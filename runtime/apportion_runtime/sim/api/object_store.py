@@ -141,6 +141,26 @@ class ObjectStore:
             raise Unnamed(f"an object of kind {made['kind']} has no name")
         return {**made, "metadata": {**metadata, "name": generated_name(str(prefix), str(self._n_made))}}
 
+    def create_like(self, made: Manifest, name: str, labels: Mapping[str, str], *, n_writes: int) -> Manifest | None:
+        """Create an object that differs from another in its name, uid and labels, as if written several times.
+
+        None if it exists, or if its kind is watched: watchers see each write.
+        """
+        kind, metadata = made["kind"], made["metadata"]
+        of_kind, key = self._objects[kind], (metadata.get("namespace") or "", name)
+        if key in of_kind or self._watchers.get(kind):
+            return None
+        self._n_made += 1
+        self._version += n_writes
+        own = {
+            "name": name,
+            "labels": labels,
+            "uid": f"{_UID_PREFIX}{self._n_made:012x}",
+            "resourceVersion": str(self._version),
+        }
+        created = of_kind[key] = {**made, "metadata": {**metadata, **own}}
+        return created
+
     def update(self, made: Manifest) -> Manifest:
         """Replace an object. Raises `Conflict` if it does not exist."""
         self._there(str(made["kind"]), *_key(made))

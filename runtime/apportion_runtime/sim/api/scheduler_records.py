@@ -6,12 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from apportion_api.kai.names import LAST_EVICTION_ANNOTATION, LAST_START_ANNOTATION, STALE_SINCE_ANNOTATION
+from apportion_api.kai.names import (
+    LAST_EVICTION_ANNOTATION,
+    LAST_START_ANNOTATION,
+    POD_GROUP_ANNOTATION,
+    STALE_SINCE_ANNOTATION,
+)
 from apportion_api.objects import read
 from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.session_cache import ClusterInfo, SessionCache
 from apportion_runtime.core.snapshot import Node, Pod, PodGroup
+from apportion_runtime.core.status import SUCCEEDED
+from apportion_runtime.sim.api.pod_templates import PodTemplates
 from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.configuration import Engine, configured
@@ -59,6 +66,7 @@ class Records:
         self._nodes: dict[str, Node] = {}
         self._group_names: set[str] = set()
         self._groups_by_spec: dict[str, PodGroup] = {}
+        self._templates = PodTemplates()
         devices = Devices(known["ResourceSlice"], known["DeviceClass"], self.faults)
         claims = Claims(known["ResourceClaim"], devices, self.engine)
         self._pods = PodReader(
@@ -85,6 +93,8 @@ class Records:
         )
         self.parents: Mapping[str, str | None] = {queue.name: queue.parent for queue in queues}
         self.leaves = frozenset(self.parents.keys() - self.parents.values())
+        # Pods that succeeded since the last session, by group; most of them are gone with their group before the next.
+        self._succeeded: dict[str, list[Pod]] = {}
         self._nodes_changed = False
         self.node_version = 0
         # The sum of the GPUs of usable nodes while all are whole numbers, whose sum does not depend on the order.
@@ -114,6 +124,11 @@ class Records:
             nodes = tuple(self._nodes[name] for name in sorted(self._nodes))
             self.session_cache.set_cluster_info(replace(self.session_cache.cluster_info, nodes=nodes))
             self._nodes_changed = False
+        for pods in self._succeeded.values():
+            for pod in pods:
+                # It holds no node and no GPU.
+                self.session_cache.put_pod(pod.in_state(SUCCEEDED, None, (), pod.nominated_node))
+        self._succeeded.clear()
         return self.session_cache.open(now, decides=decides)
 
     @property
@@ -181,6 +196,7 @@ class Records:
 
     def drop_group(self, name: str) -> None:
         """Forget a pod group and its pods."""
+        self._succeeded.pop(name, None)
         if name in self.session_cache.groups():
             self._group_names.discard(name)
             self.session_cache.drop_group(name)
@@ -188,6 +204,19 @@ class Records:
     def read_pod(self, made: Manifest) -> Pod:
         """Return the record of a pod, without adding it."""
         return self._pods.read([_object(made)])[0]
+
+    def put_new_pod(self, made: Manifest) -> Pod:
+        """Read a new pod whose annotation names a pod group."""
+        if made["metadata"]["annotations"][POD_GROUP_ANNOTATION] not in self._group_names:
+            return self.put_pod(made)
+        known = self._templates.record_of(made)
+        if known is not None:
+            return self.set_pod(known)
+        n_faults = len(self.faults)
+        record = self.put_pod(made)
+        if len(self.faults) == n_faults:
+            self._templates.note(made, record)
+        return record
 
     def put_pod(self, made: Manifest) -> Pod:
         """Read a pod."""
@@ -199,6 +228,11 @@ class Records:
         """Replace the record of a pod, and return it."""
         self.session_cache.put_pod(pod)
         return pod
+
+    def put_succeeded(self, pod: Pod) -> None:
+        """Add a pod that was dropped because it succeeded; it is added to the next session if its group still exists."""
+        if pod.group is not None:
+            self._succeeded.setdefault(pod.group, []).append(pod)
 
     def drop_pod(self, pod: Pod) -> None:
         """Forget a pod."""

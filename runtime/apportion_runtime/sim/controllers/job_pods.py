@@ -6,9 +6,12 @@ created.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
+from apportion_api.kai.names import POD_GROUP_PREFIX
 from apportion_api.kubernetes.names import JOB_INDEX_LABEL
+from apportion_runtime.admission.expansion import Slot
 from apportion_runtime.admission.grouping.workloads import group_of_job_pod
 from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of, nested
 from apportion_runtime.core.snapshot import Pod
@@ -71,6 +74,40 @@ class JobPods(Generic[Reading]):
         )
         return reading if is_current else None
 
+    def of_slot(self, slot: Slot, name: str, now: str) -> Reading | None:
+        """Return what was read of the first pod if a pod to be created is one of the same Job, and the Job did not change.
+
+        Args:
+            slot: The slot of the pod.
+            name: Its name.
+            now: The current time, as objects store it.
+        """
+        if self._first is None:
+            return None
+        first, owner, reading = self._first
+        # A pod that admission changed has another spec or other annotations than its slot.
+        metadata, identity = first["metadata"], owner["metadata"]
+        is_alike = (
+            first["spec"] is slot.spec
+            and metadata["annotations"] is slot.annotations
+            and metadata["creationTimestamp"] == now
+            and slot.owner == ("Job", identity["name"])
+            and _differ_in_index(slot.labels, metadata["labels"])
+        )
+        if not is_alike:
+            return None
+        namespace = metadata["namespace"]
+        is_current = (
+            self._store.get("Job", namespace, identity["name"]) is owner
+            and self._store.get("PodGroup", namespace, f"{POD_GROUP_PREFIX}-{name}-{identity['uid']}") is None
+        )
+        return reading if is_current else None
+
+
+def _differ_in_index(labels: Mapping[str, str], others: Mapping[str, str]) -> bool:
+    """Return whether the labels of two pods are the same except for the index."""
+    return {**labels, JOB_INDEX_LABEL: ""} == {**others, JOB_INDEX_LABEL: ""}
+
 
 def _are_alike(made: Manifest, other: Manifest) -> bool:
     """Return whether two pods have the same template and creation time."""
@@ -79,7 +116,7 @@ def _are_alike(made: Manifest, other: Manifest) -> bool:
         made["spec"] is other["spec"]
         and made.get("status") == other.get("status")
         and all(one.get(key) == two.get(key) for key in _SHARED)
-        and {**labels_of(made), JOB_INDEX_LABEL: ""} == {**labels_of(other), JOB_INDEX_LABEL: ""}
+        and _differ_in_index(labels_of(made), labels_of(other))
     )
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from apportion_runtime.admission.expansion import PodReplacement, Slot
 from apportion_runtime.admission.objects import kind_of, namespace_of
+from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.events import FillDue
+from apportion_runtime.sim.controllers.group_waits import begin_wait
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.scenario.format import Manifest
 
@@ -75,6 +77,23 @@ def create_pod(
     admitted = admit({**made, "status": {"phase": "Pending"}})
     running.n_made[slot.key] += 1
     return cluster_state.store.create(admitted)
+
+
+def note_pod(cluster_state: ClusterState, running: Running, slot: Slot, made: Manifest, record: Pod) -> None:
+    """Record a pod that was created and read, with its group."""
+    facts = cluster_state.history.workloads[running.number]
+    uid, name = made["metadata"]["uid"], made["metadata"]["name"]
+    state = PodState(uid, facts.namespace, name, running.number, slot.key, record)
+    cluster_state.pods[uid] = state
+    cluster_state.pod_changed(uid)
+    running.pods[slot.key] = uid
+    group = running.groups.get(record.group or "")
+    if group is not None:
+        group.pods[uid] = None
+        begin_wait(cluster_state, group, state)
+    if state.waits:
+        cluster_state.n_pending += 1
+    cluster_state.request_cycle()
 
 
 def pod_object(cluster_state: ClusterState, pod: PodState) -> Manifest:

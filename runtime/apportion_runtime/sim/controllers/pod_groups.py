@@ -6,24 +6,26 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from apportion_api.kai.names import POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
-from apportion_runtime.admission.grouping import group as group_of
+from apportion_runtime.admission.expansion import Slot
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
 from apportion_runtime.admission.objects import GroupingError, annotations_of, kind_of, labels_of, namespace_of, nested
 from apportion_runtime.core.explain.pending_reasons import UnusableQueue
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.api.cluster_state import ClusterState
+from apportion_runtime.sim.controllers.job_groupings import JobGroupings
 from apportion_runtime.sim.controllers.job_pods import JobPods, record_like
 from apportion_runtime.sim.controllers.running_workload import Group, Running
 from apportion_runtime.sim.scenario.format import Manifest
 
 
 class _GroupedPod(NamedTuple):
-    """A pod with its group, as grouped and as created, and its record."""
+    """A pod with its group, as grouped and as created, its record, and the pod as it was assigned to the group."""
 
     grouping: Grouping
     group: Group
     record: Pod
+    made: Manifest
 
 
 class PodGrouper:
@@ -32,6 +34,9 @@ class PodGrouper:
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
         self._job_pods = JobPods[_GroupedPod](cluster_state)
+        scheduler = cluster_state.records.engine.settings.scheduler_name
+        self._groupings = JobGroupings(Lookup(cluster_state), scheduler)
+        cluster_state.store.watch("PriorityClass", lambda _: self._groupings.forget())
 
     def put_pod(self, running: Running, made: Manifest) -> Pod:
         """Assign a pod that was created to its group, and read it."""
@@ -45,11 +50,30 @@ class PodGrouper:
         if grouping is None:
             return records.put_pod(made)
         self._put_group(running, grouping)
-        record = records.put_pod(self._assigned(made, grouping))
+        assigned = self._assigned(made, grouping)
+        record = records.put_new_pod(assigned)
         if len(records.faults) == n_faults:
             group = running.groups[grouping.name]
-            self._job_pods.note(made, record, _GroupedPod(grouping, group, record))
+            self._job_pods.note(made, record, _GroupedPod(grouping, group, record, assigned))
         return record
+
+    def create_like(self, running: Running, slot: Slot, name: str) -> tuple[Manifest, Pod] | None:
+        """Create another pod of the Job whose pods are being created, assigned to the same group, and read it.
+
+        None if it differs in more than its name, uid and index.
+        """
+        cluster_state = self._cluster_state
+        first = self._job_pods.of_slot(slot, name, cluster_state.clock.text)
+        if first is None or not self._is_current(running, first.group):
+            return None
+        labels = slot.labels
+        if first.grouping.sub_group:
+            labels = {**labels, SUB_GROUP_LABEL: first.grouping.sub_group}
+        # It is written once when it is created, and once when it is assigned.
+        made = cluster_state.store.create_like(first.made, name, labels, n_writes=2)
+        if made is None:
+            return None
+        return made, cluster_state.records.set_pod(record_like(first.record, made))
 
     def _is_current(self, running: Running, group: Group) -> bool:
         """Return whether a group of a workload is as it was created."""
@@ -67,9 +91,7 @@ class PodGrouper:
         """Return the group of a pod; record why it has none."""
         cluster_state = self._cluster_state
         try:
-            grouping = group_of(
-                made, Lookup(cluster_state), scheduler=cluster_state.records.engine.settings.scheduler_name
-            )
+            grouping = self._groupings.of(made)
         except GroupingError as wrong:
             cluster_state.note_wait(running.number, str(wrong))
             return None

@@ -56,7 +56,9 @@ def is_satisfied(part: SubGroup, counts: Mapping[str, int]) -> bool:
     """Return whether a sub-group has its minimum, given the number of pods of each pod set."""
     if not part.children:
         return counts.get(part.name, 0) >= (part.min_members or 0)
-    satisfied = sum(is_satisfied(child, counts) for child in part.children)
+    satisfied = 0
+    for child in part.children:
+        satisfied += is_satisfied(child, counts)
     return satisfied >= (len(part.children) if part.min_members is None else part.min_members)
 
 

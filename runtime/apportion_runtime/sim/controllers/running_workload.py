@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from apportion_runtime.admission.expansion import Ending, Expansion, Slot
@@ -13,6 +13,11 @@ ALL = ""
 """The slot that represents all pods of a workload with a shared task."""
 
 
+def _counts() -> dict[str, int]:
+    """Return counts that are 0 at first; a `Counter` takes several times as long to create."""
+    return defaultdict(int)
+
+
 @dataclass(slots=True)
 class Group:
     """A pod group: its manifest, its pods, and the ready and placed pods of each pod set."""
@@ -20,8 +25,8 @@ class Group:
     name: str
     made: Manifest
     pods: dict[str, None] = field(default_factory=dict)
-    ready: Counter[str] = field(default_factory=Counter)
-    placed: Counter[str] = field(default_factory=Counter)
+    ready: dict[str, int] = field(default_factory=_counts)
+    placed: dict[str, int] = field(default_factory=_counts)
     works: bool = False
     has_lost: bool = False
     """Whether a placed pod left before its work was done."""
@@ -38,7 +43,7 @@ class Running:
     slots: dict[str, Slot] = field(default_factory=dict)
     pods: dict[str, str] = field(default_factory=dict)
     """The uid of the pod of each slot."""
-    n_made: Counter[str] = field(default_factory=Counter)
+    n_made: dict[str, int] = field(default_factory=_counts)
     over: set[str] = field(default_factory=set)
     """Slots that need no pod any more: completed, lost for good, or scaled down."""
     done: set[str] = field(default_factory=set)

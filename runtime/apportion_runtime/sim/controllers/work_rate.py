@@ -60,6 +60,5 @@ class WorkRate:
     def _plan_end(self, running: Running, slot: str, progress: Progress) -> None:
         at = progress.ends_at
         if at is not None:
-            self._cluster_state.events.plan(
-                max(at, self._cluster_state.now), WorkDone(running.number, slot, progress.generation)
-            )
+            work = running.number, slot, progress.generation
+            self._cluster_state.events.join(max(at, self._cluster_state.now), WorkDone, work)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from apportion_runtime.admission.objects import name_of, namespace_of
-from apportion_runtime.core.snapshot import Pod
-from apportion_runtime.core.status import SUCCEEDED
-from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.controllers.running_workload import Running
 
 
@@ -31,8 +29,3 @@ def drop_group(cluster_state: ClusterState, running: Running, name: str) -> None
     namespace = namespace_of(made)
     if cluster_state.store.get("PodGroup", namespace, name) is not None:
         cluster_state.store.delete("PodGroup", namespace, name)
-
-
-def succeeded(pod: PodState) -> Pod:
-    """Return the record of a pod that ended successfully: it holds no node and no GPU."""
-    return pod.record.in_state(SUCCEEDED, None, (), pod.record.nominated_node)

@@ -12,15 +12,15 @@ from apportion_runtime.sim.api.object_store import Conflict
 from apportion_runtime.sim.controllers.cluster_retention import ClusterExpires, retention_s
 from apportion_runtime.sim.controllers.cron_jobs import CronJobs
 from apportion_runtime.sim.controllers.gpu_requests import gpus_of
-from apportion_runtime.sim.controllers.group_waits import begin_wait, note_placement, note_stop
+from apportion_runtime.sim.controllers.group_waits import note_placement, note_stop
 from apportion_runtime.sim.controllers.job_submission import wants_last
 from apportion_runtime.sim.controllers.planned_changes import plan_changes
-from apportion_runtime.sim.controllers.pod_creation import create_children, create_pod, plan_retry, pod_object
+from apportion_runtime.sim.controllers.pod_creation import create_children, create_pod, note_pod, plan_retry, pod_object
 from apportion_runtime.sim.controllers.progress import part_of
 from apportion_runtime.sim.controllers.replica_counts import scale_objects
 from apportion_runtime.sim.controllers.running_workload import Group, Running
 from apportion_runtime.sim.controllers.work_rate import WorkRate
-from apportion_runtime.sim.controllers.workload_cleanup import delete_objects, drop_group, has_pods, succeeded
+from apportion_runtime.sim.controllers.workload_cleanup import delete_objects, drop_group, has_pods
 from apportion_runtime.sim.engine import Denied, Engine
 from apportion_runtime.sim.history import (
     ENDED_BY_DELETION,
@@ -125,7 +125,8 @@ class Workloads:
                 continue
             if key not in running.pods and key not in running.over:
                 try:
-                    self._make_pod(running, slot)
+                    if not (running.pods and self._make_like(running, slot)):
+                        self._make_pod(running, slot)
                 except Denied as refused:
                     plan_retry(self._cluster_state, running, str(refused))
                     return
@@ -139,22 +140,19 @@ class Workloads:
             self._fill(running)
 
     def _make_pod(self, running: Running, slot: Slot) -> None:
-        cluster_state = self._cluster_state
-        facts = cluster_state.history.workloads[running.number]
-        made = create_pod(cluster_state, self._engine.admit, running, slot)
-        uid, name = made["metadata"]["uid"], made["metadata"]["name"]
-        record = self._engine.add_pod(running, made)
-        state = PodState(uid, facts.namespace, name, running.number, slot.key, record)
-        cluster_state.pods[uid] = state
-        cluster_state.pod_changed(uid)
-        running.pods[slot.key] = uid
-        group = running.groups.get(record.group or "")
-        if group is not None:
-            group.pods[uid] = None
-            begin_wait(cluster_state, group, state)
-        if state.waits:
-            cluster_state.n_pending += 1
-        cluster_state.request_cycle()
+        made = create_pod(self._cluster_state, self._engine.admit, running, slot)
+        note_pod(self._cluster_state, running, slot, made, self._engine.add_pod(running, made))
+
+    def _make_like(self, running: Running, slot: Slot) -> bool:
+        """Create a pod that differs from the first of its Job only in name and index; return whether it does."""
+        if slot.owner is None or slot.comes_last or slot.key in running.n_made:
+            return False
+        found = self._engine.create_like(running, slot, f"{slot.owner[1]}-{slot.key}")
+        if found is None:
+            return False
+        running.n_made[slot.key] = 1
+        note_pod(self._cluster_state, running, slot, *found)
+        return True
 
     def placed(self, uid: str) -> None:
         """Handle the binding of a pod."""
@@ -231,7 +229,7 @@ class Workloads:
         self._engine.left(pod)
         if group is not None and how == ENDED_BY_SUCCESS:
             group.pods.pop(uid, None)
-            cluster_state.records.set_pod(succeeded(pod))
+            cluster_state.records.put_succeeded(record)
 
     def scale(self, number: int, replicas: int, group: str) -> None:
         """Scale a workload."""

@@ -17,9 +17,13 @@ class Devices:
         record = cluster_state.records.nodes.get(node)
         self._left = 0 if record is None else int(record.allocatable.get("gpu", 0))
         self._shared: set[str] = set()
+        pods = cluster_state.pods
         for uid in cluster_state.pods_on.get(node, ()):
-            pod = cluster_state.pods[uid].record
-            self.take(pod.gpu.count, pod.gpu_groups)
+            pod = pods[uid].record
+            if pod.gpu_groups:
+                self.take(pod.gpu.count, pod.gpu_groups)
+            else:
+                self._left -= pod.gpu.count
 
     def take(self, n_whole: int, gpu_groups: tuple[str, ...]) -> bool:
         """Allocate whole devices, or the shared ones of some groups; return whether they were available."""

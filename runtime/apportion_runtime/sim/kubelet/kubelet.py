@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from apportion_runtime.core.status import RELEASING, RUNNING
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
-from apportion_runtime.sim.api.events import PodGone, PodReady, PodRuns
+from apportion_runtime.sim.api.events import PodGone, PodsReady, PodsRun
 from apportion_runtime.sim.api.object_store import Conflict, Refused
 from apportion_runtime.sim.history import ENDED_BY_NODE
 
@@ -67,7 +67,7 @@ class Kubelet:
             pod.name, pod.workload, node, gpus=pod.gpus, cpu=cpu, at_s=cluster_state.elapsed_s, devices=gpu_groups
         )
         cluster_state.note("bound", workload=pod.workload, pod=pod.name, node=node, gpus=gpus, gpu_groups=gpu_groups)
-        cluster_state.events.plan(cluster_state.now + cluster_state.timing.container_start_s, PodRuns(pod.uid))
+        cluster_state.events.join(cluster_state.now + cluster_state.timing.container_start_s, PodsRun, uid)
         return True
 
     def run(self, uid: str) -> None:
@@ -81,7 +81,7 @@ class Kubelet:
             "Pod", pod.namespace, pod.name, {"phase": "Running", "startTime": cluster_state.clock.text}
         )
         cluster_state.note("running", workload=pod.workload, pod=pod.name, node=pod.record.node or "")
-        cluster_state.events.plan(cluster_state.now + self._startup_s(pod), PodReady(uid))
+        cluster_state.events.join(cluster_state.now + self._startup_s(pod), PodsReady, uid)
 
     def make_ready(self, uid: str) -> None:
         """Mark a pod as ready after its startup."""
