@@ -123,7 +123,10 @@ def _kai_rounds(case: Case) -> Decisions:
 
 ENGINES: Mapping[str, RecordedEngine] = {
     "ack": RecordedEngine(
-        "ack_random", _seed, _outcomes(_dequeuing), lambda case: list(_dequeuing(ack_timelines.simulated(case)))
+        "ack_random",
+        _seed,
+        _outcomes(_dequeuing),
+        lambda case: list(_dequeuing(ack_timelines.simulated(case, ack_timelines.public_rules(case)))),
     ),
     "kai": RecordedEngine(
         "kai_more",

@@ -99,15 +99,19 @@ class JobQueue:
 
     settings: QueueSettings
     units: dict[int, Unit] = field(default_factory=dict)
+    by_creation: bool = False
+    """Whether jobs of the same second are sorted by name: koord-queue reads the creation time of QueueUnits."""
 
-    def rank(self, unit: Unit) -> tuple[int, bool, float, int]:
+    def rank(self, unit: Unit) -> tuple[int, bool, float, str, int]:
         """Return the sort key of a job: priority, then arrival.
 
         In a `Block` or `Priority` queue, jobs that are not preemptible precede others of their priority (koord-queue,
         `less` in schedulingqueuev2.go); kube-queue does not distinguish them.
         """
         comes_later = unit.preemptible and self.settings.policy is not Policy.ROUND
-        return (-unit.priority, comes_later, unit.since, unit.job)
+        if self.by_creation:
+            return (-unit.priority, comes_later, float(int(unit.since)), f"{unit.namespace}/{unit.name}", unit.job)
+        return (-unit.priority, comes_later, unit.since, "", unit.job)
 
     def put(self, unit: Unit) -> None:
         """Add or replace a job."""
@@ -148,11 +152,17 @@ class JobQueue:
         )
         return made
 
+    def record_refusal(self, job: int, refused_by: str, n_given: int) -> Unit:
+        """Record the refusal of a job that stays active, and return it."""
+        unit = self.units[job]
+        made = self.units[job] = replace(unit, attempts=unit.attempts + 1, refused_by=refused_by, n_given=n_given)
+        return made
+
     def catch_up(self, now: float, would_fail_again: WouldFailAgain) -> None:
         """Count the attempts until now that were bound to fail because no quota had been released."""
         for unit in list(self.units.values()):
             at = unit.silent_until
-            if at is not None and at < now and _would_fail_again(unit, would_fail_again):
+            if at is not None and at < now and would_unit_fail_again(unit, would_fail_again):
                 self.units[unit.job] = self._after_attempts(unit, at, now)
 
     def _after_attempts(self, unit: Unit, at: float, now: float) -> Unit:
@@ -197,7 +207,7 @@ class JobQueue:
             (
                 unit.silent_until
                 for unit in self.units.values()
-                if unit.silent_until is not None and not _would_fail_again(unit, would_fail_again)
+                if unit.silent_until is not None and not would_unit_fail_again(unit, would_fail_again)
             ),
             default=None,
         )
@@ -229,7 +239,8 @@ class JobQueue:
         return {"active": _items(self.active()), "backoff": _items(self.silent())}
 
 
-def _would_fail_again(unit: Unit, would_fail_again: WouldFailAgain) -> bool:
+def would_unit_fail_again(unit: Unit, would_fail_again: WouldFailAgain) -> bool:
+    """Return whether a job would be refused again by the quota that refused it."""
     return bool(unit.refused_by) and would_fail_again(unit.refused_by, unit.n_given)
 
 

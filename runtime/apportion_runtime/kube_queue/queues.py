@@ -6,7 +6,8 @@ Source: koordinator-sh/koord-queue at 298e9a8c, elastic_quota_tree.go (Mapping, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from apportion_api.ack.names import (
@@ -22,6 +23,7 @@ from apportion_api.ack.names import (
 from apportion_runtime.admission.generated_names import generated_name
 from apportion_runtime.admission.objects import Manifest, annotations_of, kind_of, namespace_of
 from apportion_runtime.kube_queue.job_queue import Policy, QueueSettings, read_queue
+from apportion_runtime.kube_queue.queueing import Queueing
 from apportion_runtime.kube_queue.tree import Quota, Tree
 
 _LONGEST = 58
@@ -32,20 +34,42 @@ def is_queue(made: Manifest) -> bool:
     return kind_of(made) == (QUEUE_GROUP, "Queue") and namespace_of(made) == QUEUE_NAMESPACE
 
 
-def settings(tree: Tree, objects: Iterable[Manifest]) -> tuple[dict[str, QueueSettings], list[dict[str, Any]]]:
+_POLICIES: Mapping[Queueing, Mapping[Policy, Policy]] = {
+    Queueing.ACK: {policy: policy for policy in Policy},
+    Queueing.KOORD_QUEUE: {Policy.PRIORITY: Policy.PRIORITY, Policy.BLOCK: Policy.BLOCK},
+    Queueing.KUBE_QUEUE: {Policy.ROUND: Policy.ROUND, Policy.PRIORITY: Policy.ROUND},
+}
+"""The policies of each implementation, the one of created queues first. kube-queue's policy is the name of a plugin that
+sorts jobs, `Priority`, and its queues behave as ACK's `Round`."""
+
+
+def settings(
+    tree: Tree, objects: Iterable[Manifest], queueing: Queueing = Queueing.ACK
+) -> tuple[dict[str, QueueSettings], list[dict[str, Any]]]:
     """Return the queues by name, and objects for the missing ones. Raises `ValueError`."""
     known: dict[str, QueueSettings] = {}
     for made in objects:
         if is_queue(made):
             read = read_queue(made)
-            known[read.name] = read
+            known[read.name] = _with_policy_of(queueing, read)
     taken = {each.quota for each in known.values()}
-    missing = [_generated(quota) for path, quota in tree.quotas.items() if path not in taken]
+    policy = next(iter(_POLICIES[queueing]))
+    missing = [_generated(quota, policy) for path, quota in tree.quotas.items() if path not in taken]
     known.update((made["metadata"]["name"], read_queue(made)) for made in missing)
     return known, missing
 
 
-def _generated(quota: Quota) -> dict[str, Any]:
+def _with_policy_of(queueing: Queueing, queue: QueueSettings) -> QueueSettings:
+    policies = _POLICIES[queueing]
+    if queue.policy not in policies:
+        known = " or ".join(policy.value for policy in policies)
+        raise ValueError(
+            f"Queue {queue.name}: {queueing.value} has no spec.queuePolicy `{queue.policy.value}`; use {known}"
+        )
+    return replace(queue, policy=policies[queue.policy])
+
+
+def _generated(quota: Quota, policy: Policy) -> dict[str, Any]:
     prefix = (quota.path.lower().replace("/", "-").replace("_", "-") + "-")[-_LONGEST:]
     parent = "" if quota.parent is None else quota.parent.rpartition("/")[2]
     return {
@@ -58,7 +82,7 @@ def _generated(quota: Quota) -> dict[str, Any]:
             "labels": {GENERATED_LABEL: "true"},
             "annotations": {FULL_NAME_ANNOTATION: quota.path, PARENT_NAME_ANNOTATION: parent},
         },
-        "spec": {"queuePolicy": Policy.ROUND.value},
+        "spec": {"queuePolicy": policy.value},
         "status": {"queueItemDetails": {"active": [], "backoff": []}},
     }
 

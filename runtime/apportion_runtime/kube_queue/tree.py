@@ -35,6 +35,7 @@ class Quota:
         minimum: Its guarantee; 0 for a resource without an entry.
         maximum: Its limit; a resource without an entry is unlimited.
         kept: The part of the guarantee that it does not lend, if it has a lend limit.
+        overlent: The part of its lend limit above the guarantee.
         namespaces: The namespaces whose jobs and pods it counts.
     """
 
@@ -44,6 +45,7 @@ class Quota:
     minimum: Amounts
     maximum: Amounts
     kept: Amounts = field(default_factory=dict)
+    overlent: Amounts = field(default_factory=dict)
     namespaces: tuple[str, ...] = ()
 
     @property
@@ -85,11 +87,6 @@ class Tree:
         """Return the name of each node in reports: its own name, or its path if the name is not unique."""
         counts = Counter(quota.name for quota in self.quotas.values())
         return {path: quota.name if counts[quota.name] == 1 else path for path, quota in self.quotas.items()}
-
-    @property
-    def has_unlent(self) -> bool:
-        """Whether any node lends less than its guarantee."""
-        return any(quota.kept for quota in self.quotas.values())
 
     @property
     def shared_namespaces(self) -> dict[str, tuple[str, ...]]:
@@ -141,7 +138,10 @@ def read_tree(made: Manifest) -> Tree:
         below[path] = []
         minimum, maximum = _amounts(node.minimum, f"{node.at}.min"), _amounts(node.maximum, f"{node.at}.max")
         name = ROOT if parent is None else str(node.name)
-        quotas[path] = Quota(name, path, parent, minimum, maximum, _kept(node, minimum), node.namespaces)
+        unlent = _unlent(node, minimum)
+        kept = {resource: amount for resource, amount in unlent.items() if amount > 0}
+        overlent = {resource: -amount for resource, amount in unlent.items() if amount <= 0}
+        quotas[path] = Quota(name, path, parent, minimum, maximum, kept, overlent, node.namespaces)
     children = {path: tuple(paths) for path, paths in below.items()}
     by_namespace = {namespace: path for path, quota in quotas.items() for namespace in quota.namespaces}
     return Tree(quotas, children, dict(_by_name(ROOT, quotas, children)), by_namespace)
@@ -175,8 +175,8 @@ def _amounts(written: Mapping[str, Written], at: str) -> dict[str, int]:
         raise TreeError(f"{at}: {wrong}") from None
 
 
-def _kept(node: QuotaNode, minimum: Amounts) -> dict[str, int]:
-    """Return the part of `min` above the lend limit; a resource without a lend limit is not lent."""
+def _unlent(node: QuotaNode, minimum: Amounts) -> dict[str, int]:
+    """Return `min` minus the lend limit, which may be negative; a resource without a lend limit is not lent."""
     written = node.attributes.get(LEND_LIMIT_ATTRIBUTE)
     if written is None:
         return {}
@@ -186,4 +186,4 @@ def _kept(node: QuotaNode, minimum: Amounts) -> dict[str, int]:
         raise TreeError(f"{node.at}.attributes[{LEND_LIMIT_ATTRIBUTE}]: the value is nested too deeply") from None
     except (ValueError, TypeError, AttributeError) as wrong:
         raise TreeError(f"{node.at}.attributes[{LEND_LIMIT_ATTRIBUTE}]: {wrong}") from None
-    return {name: amount for name, amount in minus(minimum, lent).items() if amount > 0}
+    return minus(minimum, lent)

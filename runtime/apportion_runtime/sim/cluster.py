@@ -12,6 +12,7 @@ from apportion_api.kubernetes.names import PRIORITY_CLASS_API
 from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.engines.base.model import Model
 from apportion_runtime.engines.kai.model import MODEL as KAI
+from apportion_runtime.kube_queue.queueing import Queueing
 from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.events import (
@@ -100,7 +101,11 @@ class Cluster:
         ]
         records = Records([made for made in fixed if model.reads(made)], scenario.start)
         self.history = History(keeps_facts=keeps_facts)
-        self.cluster_state = ClusterState(clock, EventQueue(), store, records, self.history, scenario.timing)
+        if scenario.queueing is not Queueing.ACK and model.name != "ack":
+            raise ScenarioError(f"queueing: {scenario.queueing.value} requires an ElasticQuotaTree (engine ack)")
+        self.cluster_state = ClusterState(
+            clock, EventQueue(), store, records, self.history, scenario.timing, scenario.queueing
+        )
         engine = self.engine = model.made_by(self.cluster_state)
         self.workloads = Workloads(self.cluster_state, engine, admit)
         self.pools = NodePools(self.cluster_state, scenario.pools)

@@ -1,5 +1,7 @@
 """kube-queue in the simulated cluster: suspended jobs are enqueued, and the decisions of the queues carried out.
 
+`queueing` of the scenario selects ACK's kube-queue, as documented, or one of the public projects.
+
 If the scenario sets `requeue`, a job whose pods do not start within that time is requeued in backoff.
 
 Source: kube-queue/kube-queue at b9bbeb9, pkg/scheduler/scheduler.go; koordinator-sh/koord-queue at 298e9a8c,
@@ -15,6 +17,7 @@ from apportion_runtime.kube_queue import jobs, queue_units
 from apportion_runtime.kube_queue.amounts import GPU
 from apportion_runtime.kube_queue.job_queue import Unit
 from apportion_runtime.kube_queue.job_queues import Dequeued, JobQueues, Refused
+from apportion_runtime.kube_queue.queueing import RULES
 from apportion_runtime.kube_queue.queues import queue_of, settings
 from apportion_runtime.kube_queue.timestamps import stamp
 from apportion_runtime.kube_queue.tree import Tree
@@ -41,10 +44,11 @@ class KubeQueue:
         self._cluster_state = cluster_state
         self._tree = tree
         self._gangs = gangs
-        known, missing = settings(tree, cluster_state.store.list("Queue"))
+        queueing = cluster_state.queueing
+        known, missing = settings(tree, cluster_state.store.list("Queue"), queueing)
         for made in missing:
             cluster_state.store.create(made)
-        self.job_queues = JobQueues(tree, known.values())
+        self.job_queues = JobQueues(tree, known.values(), RULES[queueing], cluster_state.clock.start)
         self._observed: dict[int, Unit] = {}
         self.asked: dict[str, int] = dict.fromkeys(tree.quotas, 0)
         """GPUs requested by queued jobs, by quota, including its descendants."""
@@ -180,7 +184,7 @@ class KubeQueue:
         if running.is_suspended:
             self._cluster_state.history.drop_wait(self._gangs.name_of(running))
         if is_queued:
-            self._ask(self.job_queues.drop(number), -1)
+            self._ask(self.job_queues.drop(number, self._cluster_state.now), -1)
         if held is not None:
             self.job_queues.give_back(held.unit, self._cluster_state.now)
         if is_queued or held is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from apportion_runtime.core.search_limit import SearchLimit
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import PENDING
+from apportion_runtime.kube_queue.queueing import Queueing
 from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.events import CycleDue, EventQueue
 from apportion_runtime.sim.api.object_store import ObjectStore
@@ -48,6 +49,7 @@ class ClusterState:
     records: Records
     history: History
     timing: Timing
+    queueing: Queueing = Queueing.ACK
     pods: dict[str, PodState] = field(default_factory=dict)
     pods_on: dict[str, dict[str, None]] = field(default_factory=dict)
     """The UIDs of the pods bound to each node."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
+from apportion_runtime.kube_queue.queueing import Queueing
 from apportion_runtime.sim.api.clock import DEFAULT_START
 from apportion_runtime.sim.provisioning.queued_pools import QueuedPool
 
@@ -136,7 +137,10 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """The whole scenario, and its end; with `until_s` None, it ends when no event remains."""
+    """The whole scenario, and its end; with `until_s` None, it ends when no event remains.
+
+    `queueing` is the implementation that dequeues jobs on a cluster with an ElasticQuotaTree.
+    """
 
     pools: tuple[Pool, ...] = ()
     works: tuple[Work, ...] = ()
@@ -146,3 +150,4 @@ class Scenario:
     start: float = DEFAULT_START
     until_s: float | None = None
     name: str = ""
+    queueing: Queueing = Queueing.ACK

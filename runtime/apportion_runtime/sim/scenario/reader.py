@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from apportion_runtime.admission.objects import name_of, namespace_of
+from apportion_runtime.kube_queue.queueing import Queueing
 from apportion_runtime.sim.api.clock import DEFAULT_START
 from apportion_runtime.sim.controllers.serve_autoscaler import autoscaling_of, scalings_of
 from apportion_runtime.sim.scenario.fields import Fields, ScenarioError
@@ -78,6 +79,7 @@ def _scenario(
         start=_start(fields),
         until_s=fields.maybe_seconds("until"),
         timing=_timing(fields.maybe("timing")),
+        queueing=_queueing(fields),
         pools=tuple(pool_of(each, policy_nodes) for each in fields.each("nodes")),
         works=tuple(work for each in fields.each("workloads") for work in _works(each, read, workload_labels)),
         objects=tuple(_objects(fields, read)),
@@ -101,6 +103,15 @@ def _start(fields: Fields) -> float:
         return parse_time(found if isinstance(found, str) else found.isoformat())
     except (ValueError, AttributeError):
         raise fields.fault("start", f"`{found}` is not a time such as 2026-01-05T08:00:00Z") from None
+
+
+def _queueing(fields: Fields) -> Queueing:
+    written = fields.text("queueing", Queueing.ACK.value)
+    try:
+        return Queueing(written)
+    except ValueError:
+        known = ", ".join(each.value for each in Queueing)
+        raise fields.fault("queueing", f"`{written}` is not one of {known}") from None
 
 
 def _timing(fields: Fields | None) -> Timing:
