@@ -107,9 +107,10 @@ def simulate_objects(
     """Run a scenario or a trace on the objects of one cluster to its end or until it is interrupted.
 
     Raises:
-        PreconditionError: If the load cannot be read.
+        PreconditionError: If the load cannot be read, or the engine rejects its configuration.
     """
     from apportion_cli.machine_labels import with_flavor_labels
+    from apportion_compiler.engine_rules.configuration import configuration_refusal
     from apportion_compiler.engine_rules.pod_admission import admit
     from apportion_runtime.sim.api.object_store import Unnamed
     from apportion_runtime.sim.cluster import Cluster
@@ -120,6 +121,8 @@ def simulate_objects(
 
     console = current()
     objects = one_shard(found.objects, choice.shard, choice.source)
+    if why := configuration_refusal(found.model.name, objects):
+        raise PreconditionError(f"{choice.source}: {found.model.title} rejects its configuration: {why}")
     scenario = with_flavor_labels(_scenario(load, found), found.objects)
     try:
         simulated = Cluster(

@@ -99,6 +99,37 @@ def test_engine_start_failure_is_explained(run: Run, scenario: Path, tmp_path: P
     assert "objects.yaml: ConfigMap volcano-scheduler-configmap does not exist" in result.err
 
 
+_YUNIKORN = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: yunikorn-configs, namespace: yunikorn}}
+data:
+  queues.yaml: |
+    partitions:
+    - name: default
+      queues:
+      - name: root
+        submitacl: "*"
+        queues:
+        - {{name: default, resources: {{guaranteed: {{vcore: 4}}, max: {{vcore: {maximum}}}}}}}
+"""
+
+
+@pytest.mark.parametrize("maximum", [2, 8])
+def test_configuration_that_the_engine_rejects_is_refused(
+    run: Run, scenario: Path, tmp_path: Path, maximum: int
+) -> None:
+    file = tmp_path / "objects.yaml"
+    file.write_text(_YUNIKORN.format(maximum=maximum))
+    result = run("simulate", file, "--scenario", scenario, "--engine", "yunikorn")
+    if maximum == 8:
+        assert result.code == 0, result.err
+    else:
+        assert result.code == 3
+        assert 'YuniKorn rejects its configuration: data["queues.yaml"].partitions[0]' in result.err
+        assert "guaranteed resource map[vcore:4000] is larger than maximum resource map[vcore:2000]" in result.err
+
+
 def test_templates_in_a_tree_are_not_applied(run: Run, scenario: Path, tmp_path: Path) -> None:
     rendered = tmp_path / "rendered"
     assert run("compile", _EXAMPLE, "--env", "plain", "--out", rendered).code == 0
