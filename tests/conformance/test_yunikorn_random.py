@@ -30,7 +30,7 @@ def test_all_decisions_match_yunikorn() -> None:
         check(case)
         n_cases += 1
         exercised.update(case["exercises"])
-    assert n_cases >= 200
+    assert n_cases >= 350
     assert exercised["evicted"] >= 50, exercised
     assert exercised["reservation used"] >= 50, exercised
     assert exercised["placeholder gone"] >= 50, exercised

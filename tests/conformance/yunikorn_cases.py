@@ -96,8 +96,14 @@ class _Replay:
             partition.add_node(Node(node["name"], node["capacity"]))
         elif cordon := event.get("cordon"):
             found = partition.nodes.get(cordon["node"])
-            assert found is not None
-            found.is_schedulable = not cordon.get("on")
+            if found is not None:
+                found.is_schedulable = not cordon.get("on")
+        elif gone := event.get("gone"):
+            partition.remove_node(gone["node"], self._now)
+        elif resize := event.get("resize"):
+            resized = partition.nodes.get(resize["name"])
+            if resized is not None:
+                partition.resize_node(resized, resize["capacity"])
         elif app := event.get("app"):
             self._add_application(app)
         elif ask := event.get("ask"):
@@ -112,7 +118,7 @@ class _Replay:
 
     def _add_application(self, app: Mapping[str, Any]) -> None:
         partition = self._partition
-        tags = {"namespace.parentqueue": app["tag"]} if app.get("tag") else {}
+        tags = {**app.get("tags", {}), **({"namespace.parentqueue": app["tag"]} if app.get("tag") else {})}
         try:
             queue = place(self._configuration.rules, partition.queues, tags, app.get("queue", ""))
             partition.add_application(
@@ -136,13 +142,14 @@ class _Replay:
             self._allowed.nodes[ask["key"]] = ask["nodes"]
         if ask.get("foreign"):
             node = partition.nodes.get(ask["bound"])
-            assert node is not None
+            if node is None:
+                return
             self._foreign[ask["key"]] = node, ask["amounts"]
             occupied = {name: node.occupied.get(name, 0) + value for name, value in ask["amounts"].items()}
             node.occupy({**node.occupied, **occupied})
             return
         application = partition.applications.get(ask["app"])
-        if application is None:
+        if application is None or (ask.get("bound") and partition.nodes.get(ask["bound"]) is None):
             return
         request = self._requests[ask["key"]] = Allocation(
             ask["key"],

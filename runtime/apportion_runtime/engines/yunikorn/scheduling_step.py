@@ -52,12 +52,13 @@ class Step:
 def run_step(partition: Partition, now: float) -> Step | None:
     """Run one step; return None if nothing can be changed now.
 
-    A queue attempts a limited number of preemptions in one step: as YuniKorn does, it continues with the next requests.
+    A queue attempts a limited number of preemptions in one step: as YuniKorn does, it continues with the next requests,
+    after placeholders that are too small have been removed.
     """
     while True:
         n_attempts = partition.n_attempts
         step = _Stepper(partition, now).run()
-        if step is not None or partition.n_attempts == n_attempts:
+        if step is not None or partition.expired or partition.n_attempts == n_attempts:
             return step
 
 
