@@ -85,7 +85,8 @@ class _Timeline:
             for _ in self._events():
                 self._decide(self._time)
                 self._n_settled += 1
-                self._decide(float(SETTLING_S * self._n_settled))
+                if self._queues.accounts.rules.has_loops:
+                    self._decide(float(SETTLING_S * self._n_settled))
 
     @property
     def _time(self) -> float:
