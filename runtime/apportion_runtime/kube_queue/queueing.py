@@ -48,7 +48,8 @@ class QueueRules:
         lends_min_at_most: A lend limit above `min` lends the `min`; otherwise, the excess lowers the usage of ancestors
             until the resource is used.
         has_loops: Each queue has a loop of its own, with timers (`queue_loop`); otherwise, queues take turns.
-        counts_empty_jobs: A job that requests nothing counts towards the number of jobs; otherwise, only its end does.
+        counts_empty_jobs: A job that requests nothing counts towards the number of jobs; otherwise, only its end does. In
+            koord-queue, the event of its QueueUnit's update counts it.
     """
 
     reclaims: bool = True
@@ -65,7 +66,6 @@ RULES: Mapping[Queueing, QueueRules] = {
         sum_update=SumUpdate.AFTER_DEQUEUE,
         lends_min_at_most=False,
         has_loops=True,
-        counts_empty_jobs=False,
     ),
     Queueing.KUBE_QUEUE: QueueRules(
         reclaims=False, sum_update=SumUpdate.AT_NEXT_CHANGE, lends_min_at_most=False, counts_empty_jobs=False
