@@ -34,7 +34,7 @@ def agrees(case: Mapping[str, Any]) -> bool:
 
     It must do so with ACK's rules as well, except in the cases in which they differ.
     """
-    rules = [public_rules(case), RULES[Queueing.ACK]][: 1 if case.get("differs") else 2]
+    rules = [public_rules(case), RULES[Queueing.ACK]][: 1 if "differs" in case else 2]
     return all(simulated(case, each) in case["outcomes"] for each in rules)
 
 
