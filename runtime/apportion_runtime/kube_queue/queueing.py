@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 
 
-class Queueing(Enum):
+class Queueing(StrEnum):
     """The implementation that dequeues jobs."""
 
     ACK = "ack"
