@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 from apportion_runtime.core.running_totals import added
 
 UNLIMITED = -1.0
+_NAME = attrgetter("name")
 
 
 @dataclass(slots=True)
@@ -91,17 +93,20 @@ def divide(total: float, claims: Sequence[Claim], k_value: float, record: Record
         record: Receives the steps.
     """
     # Sums of floats depend on their order, which is independent of the caller's.
-    claims = sorted(claims, key=lambda claim: claim.name)
     left = total
-    for claim in claims:
-        amount = min(total if claim.deserved == UNLIMITED else claim.deserved, claim.requestable)
+    # Satisfied claims get nothing more.
+    by_priority: dict[int, list[Claim]] = {}
+    for claim in sorted(claims, key=_NAME):
+        requestable, deserved = claim.requestable, claim.deserved
+        if deserved == UNLIMITED:
+            deserved = total
+        amount = min(deserved, requestable)
         _give(claim, amount, "deserved", 0, record)
         left -= amount
+        if not claim.is_satisfied:
+            by_priority.setdefault(claim.priority, []).append(claim)
     if left <= 0:
         return 0.0
-    by_priority: dict[int, list[Claim]] = {}
-    for claim in claims:
-        by_priority.setdefault(claim.priority, []).append(claim)
     fractions: dict[int, dict[str, tuple[float, Claim]]] = {}
     for priority in sorted(by_priority, reverse=True):
         left, fractions[priority] = _surplus(left, by_priority[priority], k_value, record)
@@ -124,7 +129,7 @@ def _surplus(
     fractions: dict[str, tuple[float, Claim]] = {}
     number = 0
     # A satisfied claim stays so: shares only grow.
-    wanting = [claim for claim in claims if not claim.is_satisfied]
+    wanting = claims
     while wanting:
         number += 1
         at_start = left

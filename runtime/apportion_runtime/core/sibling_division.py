@@ -110,9 +110,10 @@ class _ResourceDivision:
 
     def _set_shares(self, numbers: Iterable[int], shares: Sequence[float]) -> list[QueueShare]:
         changed: list[QueueShare] = []
+        siblings, r = self._siblings, self._r
         for i in numbers:
-            queue, share = self._siblings[i], shares[i]
-            if queue.fair[self._r] != share:
-                queue.set_fair_share(self._r, share)
+            queue, share = siblings[i], shares[i]
+            if queue.fair[r] != share:
+                queue.set_fair_share(r, share)
                 changed.append(queue)
         return changed
