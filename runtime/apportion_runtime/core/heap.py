@@ -60,6 +60,14 @@ class Heap(Generic[T]):
         """Return the first item."""
         return self.items[0]
 
+    def keeps_first(self) -> bool:
+        """Return whether `fix(0)` would leave every item in its place."""
+        items, less = self.items, self._less
+        if len(items) < 2:
+            return True
+        first = 2 if len(items) > 2 and less(items[2], items[1]) else 1
+        return not less(items[first], items[0])
+
     def fix(self, i: int) -> None:
         """Move an item whose order changed."""
         if not self._down(i, len(self.items)):

@@ -238,8 +238,9 @@ class JobOrder:
     def pop_past(self, wanted: Container[str]) -> Job:
         """Remove and return the next job; if unwanted, also skip the unwanted ones behind it with the same request.
 
-        They would come next: no queue moves when its next job has the same request as the last. Only queues at the head,
-        whose job was placed, changed their shares, and these are moved before the next job is taken.
+        They would come next: if no queue moves after the first of them, none moves after the others, whose requests are
+        the same. The first can move a queue: `pop` compares it by the job of the child queue that was at the head, and
+        that child may have moved since.
         """
         job = self.pop()
         leaf = self._queues.get(job.queue)
@@ -248,14 +249,24 @@ class JobOrder:
         request = job.init_request(self._device_memory)
         jobs = leaf.jobs
         assert jobs is not None
+        if jobs.peek().init_request(self._device_memory) != request or not self._stays_first(leaf):
+            return job
         while jobs.items:
             following = jobs.peek()
             if following.uid in wanted or following.init_request(self._device_memory) != request:
                 break
             jobs.pop()
-        if not jobs.items:
-            self._remove_empty(leaf)
+        self._remove_empty(leaf)
         return job
+
+    def _stays_first(self, leaf: OrderedQueue) -> bool:
+        """Return whether a leaf at the head remains there for the next job."""
+        at: OrderedQueue | None = leaf
+        while at is not None:
+            if not (self._roots if at.parent is None else at.parent.children).keeps_first():
+                return False
+            at = at.parent
+        return True
 
     def _detach_job_list(self, leaf: OrderedQueue) -> None:
         """Note that a leaf no longer holds exactly the jobs of its list."""
