@@ -155,6 +155,11 @@ class NodeState:
 class Nodes:
     """The nodes of a cluster in order of name, refreshed in each cycle.
 
+    Args:
+        cluster_state: The simulated cluster.
+        pod: Returns the facts of a pod by its uid.
+        moves_terminating: Whether pods move behind the others of their node when their deletion begins.
+
     Attributes:
         all: The nodes, by row.
         changes: The rows whose pods changed, in order; begins anew with each epoch.
@@ -162,7 +167,13 @@ class Nodes:
         has_soft_taints: Whether any node has a PreferNoSchedule taint.
     """
 
-    def __init__(self, cluster_state: ClusterState, pod: Callable[[str], PodFacts | None]) -> None:
+    def __init__(
+        self,
+        cluster_state: ClusterState,
+        pod: Callable[[str], PodFacts | None],
+        *,
+        moves_terminating: bool = False,
+    ) -> None:
         self._cluster_state = cluster_state
         self._pod = pod
         self._states: dict[str, NodeState] = {}
@@ -172,6 +183,8 @@ class Nodes:
         self._read: dict[str, tuple[Mapping[str, Any] | None, Amounts, int]] = {}
         """The allocatable resources of each node as written, their amounts, and the number of those."""
         self._occupied = cluster_state.watch_nodes()
+        self._changed_pods = cluster_state.watch_pods() if moves_terminating else {}
+        self._terminating: set[str] = set()
         self._node_version = -1
         self._n_refreshed = 0
         self.all: list[NodeState] = []
@@ -194,6 +207,7 @@ class Nodes:
                     self._replace(known, self._made(known.record, here, known.row))
                     has_changed = True
         self._occupied.clear()
+        self._move_terminating()
         if len(self.changes) > _MOST_CHANGES:
             self.changes.clear()
             self.epoch += 1
@@ -201,6 +215,19 @@ class Nodes:
         if has_changed and len(self._fixed) > _MOST_KINDS:
             self._fixed.clear()
         return has_changed
+
+    def _move_terminating(self) -> None:
+        """Move pods whose deletion began behind the others of their node, as kube-scheduler does with an updated pod."""
+        for uid in self._changed_pods:
+            pod = self._cluster_state.pods.get(uid)
+            if pod is None:
+                self._terminating.discard(uid)
+            elif uid not in self._terminating and self.is_terminating(uid):
+                node = self._states.get(pod.record.node or "")
+                if node is not None and uid in node.pods:
+                    self._terminating.add(uid)
+                    node.move_to_end((node.pods[uid],))
+        self._changed_pods.clear()
 
     def _refresh_all(self, records: Mapping[str, Node]) -> bool:
         pods_on = self._cluster_state.pods_on

@@ -78,8 +78,8 @@ class KubeScheduler:
         """The start time of running pods."""
         self._candidates = KnownCandidates()
         self._unschedulable: dict[EquivalenceClass, str] = {}
-        """The reasons of unplaced pods by shape, valid until resources become free."""
-        self.nodes = Nodes(cluster_state, facts)
+        """The reasons of unplaced pods by shape, valid until resources become free or a nomination ends."""
+        self.nodes = Nodes(cluster_state, facts, moves_terminating=True)
         self._rankings = NodeRankings(self.nodes)
 
     @property
@@ -141,6 +141,7 @@ class KubeScheduler:
         """Forget the nominations of pods that are gone, and read those that pending pods had initially."""
         for uid in [uid for uid in self._nominated if uid not in self._cluster_state.pods]:
             del self._nominated[uid]
+            self._unschedulable.clear()
         for pod in waiting:
             node = pod.record.nominated_node
             if node and pod.uid not in self._observed:
@@ -290,6 +291,7 @@ class KubeScheduler:
         """Bind a pod; return whether the cluster allowed it."""
         nominated = self._nominated.pop(pod.uid, node.name)
         if nominated != node.name:
+            self._unschedulable.clear()
             self._cluster_state.request_cycle()
         cpu = float(pod.request.get(CPU, 0))
         if not self._workloads.kubelet.bind(pod.uid, node.name, cpu=cpu, gpus=pod.gpus):
@@ -341,6 +343,7 @@ class KubeScheduler:
         )
         if chosen is None:
             if self._nominated.pop(pod.uid, None) is not None:
+                self._unschedulable.clear()
                 cluster_state.request_cycle()
             return _no_victims(len(self.nodes.all), len(nodes))
         by = cluster_state.pods[pod.uid]
