@@ -1,4 +1,4 @@
-"""Simulations take the same course with and without the shortcuts for pods of one job and for unchanged records."""
+"""Simulations take the same course with and without the shortcuts: pods of one job, unchanged records, pending classes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from apportion_runtime.core.session_cache import SessionCache
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import SUCCEEDED
 from apportion_runtime.engines.kai.engine import Kai
+from apportion_runtime.engines.kube_scheduler.class_cycle import ClassCycles
+from apportion_runtime.engines.native.model import MODEL as NATIVE
 from apportion_runtime.sim.api.events import EventQueue
 from apportion_runtime.sim.api.pod_templates import PodTemplates
 from apportion_runtime.sim.api.scheduler_records import Records
@@ -23,6 +25,7 @@ from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.controllers.job_groupings import JobGroupings
 
 from . import test_simulation_chaos as chaos
+from . import test_simulation_chaos_of_engines as chaos_of_engines
 
 pytestmark = pytest.mark.property
 
@@ -102,3 +105,22 @@ def test_simulations_do_not_depend_on_shortcuts_in_many_clusters(name: str) -> N
         _check(seed, ("Job",) if only_jobs else chaos._KINDS, name)
 
     check()
+
+
+def _check_classes(seed: int) -> None:
+    expected = repr(chaos_of_engines._cluster(NATIVE, seed).run())
+    with patch.object(ClassCycles, "is_exact", False):
+        assert repr(chaos_of_engines._cluster(NATIVE, seed).run()) == expected
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 10_000))
+def test_kubernetes_does_not_depend_on_visits_of_classes(seed: int) -> None:
+    _check_classes(seed)
+
+
+@pytest.mark.slow
+@settings(settings.get_profile("thorough"), max_examples=200)
+@given(seed=st.integers(0, 100_000))
+def test_kubernetes_does_not_depend_on_visits_of_classes_in_many_clusters(seed: int) -> None:
+    _check_classes(seed)

@@ -58,3 +58,11 @@ def explained_counts(statuses: Mapping[FilterStatus, int], n_nodes: int, afterwa
     message = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     text = f"0/{n_nodes} nodes are available:"
     return text + (f" {message}." if message else "") + (f" {afterwards}" if afterwards else "")
+
+
+def no_victims(n_nodes: int, n_helpful: int) -> str:
+    """Return why a search found no victims: evictions may help on some nodes, and not on the others."""
+    messages = [(n_helpful, "No preemption victims found for incoming pod")] if n_helpful else []
+    n_unhelpful = n_nodes - n_helpful
+    messages += [(n_unhelpful, "Preemption is not helpful for scheduling")] if n_unhelpful else []
+    return f"0/{n_nodes} nodes are available: {', '.join(f'{count} {what}' for count, what in messages)}."

@@ -265,3 +265,11 @@ class _Room:
         return all(
             left + sum(other.request.get(name, 0) for other in lower) >= 0 for name, left in self._free().items()
         )
+
+
+def by_node(promised: Sequence[tuple[NodeState, PodFacts]]) -> dict[str, list[PodFacts]]:
+    """Return nominated pods by the name of their node."""
+    found: dict[str, list[PodFacts]] = {}
+    for node, pod in promised:
+        found.setdefault(node.name, []).append(pod)
+    return found

@@ -21,10 +21,10 @@ from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import NOT_NAMED, Filters
 from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRanking, NodeRankings, RankedNodes
 from apportion_runtime.engines.kube_scheduler.node_search import feasible_nodes_to_find, named_nodes
-from apportion_runtime.engines.kube_scheduler.node_statuses import NO_NODES, NodeStatuses, node_statuses
+from apportion_runtime.engines.kube_scheduler.node_statuses import NO_NODES, NodeStatuses, no_victims, node_statuses
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
-from apportion_runtime.engines.kube_scheduler.preemption import KnownCandidates, best_candidate
+from apportion_runtime.engines.kube_scheduler.preemption import KnownCandidates, best_candidate, by_node
 from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT, Profile
 from apportion_runtime.engines.kube_scheduler.scores import scores
 from apportion_runtime.engines.kube_scheduler.topology_spread import spread_constraints
@@ -91,12 +91,16 @@ class KubeScheduler:
         """Return whether a pod uses one of the profiles."""
         return (pod.scheduler or DEFAULT) in self._profiles
 
-    def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
-        """Place pods, and return the unplaced ones."""
+    def begin_cycle(self, arrived: Sequence[PodFacts]) -> None:
+        """Read the nodes, and the nominations of pods; `arrived` are those whose nomination may not have been read."""
         if self.nodes.refresh():
             self._unschedulable.clear()
+        self._update_nominations(arrived)
+
+    def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
+        """Place pods, and return the unplaced ones."""
+        self.begin_cycle(waiting)
         has_anti_affinity = self.nodes.has_anti_affinity
-        self._update_nominations(waiting)
         unplaced: list[Unplaced] = []
         unschedulable = self._unschedulable
         # The same by the identity of a class, which pods of one workload share; empty after each attempt.
@@ -111,25 +115,36 @@ class KubeScheduler:
             if why is not None:
                 unplaced.append(Unplaced(pod, why))
                 continue
-            why = self._place(pod)
+            why = self.attempt(pod, kind)
             known.clear()
             if why is None:
-                # Pods of higher priority may take its nominated node in their next cycle.
-                for key in [key for key in unschedulable if key.priority > pod.priority]:
-                    del unschedulable[key]
                 has_anti_affinity = has_anti_affinity or bool(pod.record.anti_affinity)
             else:
                 unplaced.append(Unplaced(pod, why))
-                if kind is not None and pod.uid not in self._nominated:
-                    unschedulable[kind] = why
-                elif pod.uid in self._nominated:
-                    # Evictions for this pod may also make room for others.
-                    unschedulable.clear()
-        if len(unplaced) < len(waiting) and any(self._may_follow(pod) for pod, _, _ in unplaced):
+        if len(unplaced) < len(waiting) and any(self.may_follow(pod) for pod, _, _ in unplaced):
             self._cluster_state.request_cycle()
         return unplaced
 
-    def _may_follow(self, pod: PodFacts) -> bool:
+    def attempt(self, pod: PodFacts, kind: EquivalenceClass | None) -> str | None:
+        """Place a pod, or preempt for it; return why it is unplaced, which also holds for its class."""
+        why = self._place(pod)
+        if why is None:
+            # Pods of higher priority may take its nominated node in their next cycle.
+            for key in [key for key in self._unschedulable if key.priority > pod.priority]:
+                del self._unschedulable[key]
+        elif pod.uid in self._nominated:
+            # Evictions for this pod may also make room for others.
+            self._unschedulable.clear()
+        elif kind is not None:
+            self._unschedulable[kind] = why
+        return why
+
+    @property
+    def unschedulable(self) -> Mapping[EquivalenceClass, str]:
+        """Why the pods of a class fit on no node, until resources become free or another pod is nominated."""
+        return self._unschedulable
+
+    def may_follow(self, pod: PodFacts) -> bool:
         """Return whether pods that are placed may let a pod fit."""
         if pod.record.affinity:
             return True
@@ -314,7 +329,7 @@ class KubeScheduler:
         if not pod.may_preempt:
             return "not eligible due to preemptionPolicy=Never."
         if pod.uid not in self._nominated and not self.nodes.has_priority_below(pod.priority):
-            return _no_victims(n_nodes, n_helpful)
+            return no_victims(n_nodes, n_helpful)
         return ""
 
     def _preempt(self, pod: PodFacts, profile: Profile, statuses: Mapping[str, FilterStatus]) -> str:
@@ -345,7 +360,7 @@ class KubeScheduler:
             if self._nominated.pop(pod.uid, None) is not None:
                 self._unschedulable.clear()
                 cluster_state.request_cycle()
-            return _no_victims(len(self.nodes.all), len(nodes))
+            return no_victims(len(self.nodes.all), len(nodes))
         by = cluster_state.pods[pod.uid]
         for victim in chosen.victims:
             evict(
@@ -378,18 +393,3 @@ class KubeScheduler:
                 self._starts.clear()
             self._starts[uid] = found
         return found
-
-
-def by_node(promised: Sequence[tuple[NodeState, PodFacts]]) -> dict[str, list[PodFacts]]:
-    """Return nominated pods by the name of their node."""
-    found: dict[str, list[PodFacts]] = {}
-    for node, pod in promised:
-        found.setdefault(node.name, []).append(pod)
-    return found
-
-
-def _no_victims(n_nodes: int, n_helpful: int) -> str:
-    messages = [(n_helpful, "No preemption victims found for incoming pod")] if n_helpful else []
-    n_unhelpful = n_nodes - n_helpful
-    messages += [(n_unhelpful, "Preemption is not helpful for scheduling")] if n_unhelpful else []
-    return f"0/{n_nodes} nodes are available: {', '.join(f'{count} {what}' for count, what in messages)}."

@@ -8,6 +8,8 @@ from itertools import islice
 from apportion_runtime.admission.objects import name_of
 from apportion_runtime.engines.base.engine import PlainEngine
 from apportion_runtime.engines.kube_scheduler import KubeScheduler
+from apportion_runtime.engines.kube_scheduler.class_cycle import ClassCycles
+from apportion_runtime.engines.kube_scheduler.pending_pods import PendingPods
 from apportion_runtime.engines.kube_scheduler.profiles import KIND, known_profiles
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.controllers.running_workload import Running
@@ -47,6 +49,8 @@ class Native(PlainEngine):
         """Start the engine on the workloads of the simulation."""
         super().begin(workloads, pools)
         self._scheduler = KubeScheduler(self.cluster_state, workloads, self.pods.facts, self.profiles)
+        self._pending = PendingPods(self.cluster_state, self.pods.facts, self._scheduler.is_mine)
+        self._cycles = ClassCycles(self.cluster_state, self._scheduler, self._pending, self.explain_all)
 
     def made(self, running: Running) -> None:
         """Record the namespace, which need not be declared."""
@@ -58,6 +62,17 @@ class Native(PlainEngine):
     def run_cycle(self) -> None:
         """Schedule pods."""
         self.cluster_state.history.n_cycles += 1
+        arrived = self._pending.update()
+        self._scheduler.begin_cycle([self._pending.facts(pod) for pod in arrived])
+        if self.pools.can_grow or self._pending.n_foreign or not self._cycles.is_exact:
+            self._cycles.forget_reasons()
+            self._try_all()
+        else:
+            self._cycles.run(arrived)
+        self._sample()
+
+    def _try_all(self) -> None:
+        """Try all pending pods one by one."""
         waiting = self.pods.waiting()
         mine = [pod for pod in waiting if self._scheduler.is_mine(pod.record)]
         unplaced = self._scheduler.run_cycle(mine)
@@ -67,7 +82,6 @@ class Native(PlainEngine):
                 if not self._scheduler.is_mine(pod.record):
                     self.explain(pod, f"scheduler {pod.record.scheduler} does not exist")
         self.grow(each.pod for each in unplaced)
-        self._sample()
 
     def _sample(self) -> None:
         """Record the devices of each namespace whose pods changed; the fair share is the request within its quota."""

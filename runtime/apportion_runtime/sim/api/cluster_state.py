@@ -59,6 +59,7 @@ class ClusterState:
     """The limit of victim searches; only KAI's core applies it, and ends a cycle that exceeds it."""
     _changed_pods: list[dict[str, None]] = field(default_factory=list)
     _changed_nodes: list[dict[str, None]] = field(default_factory=list)
+    _changed_waits: list[dict[int, None]] = field(default_factory=list)
     _cycle_at: float | None = None
     _last_cycle_at: float = -math.inf
     _requested_at: float = -math.inf
@@ -84,6 +85,17 @@ class ClusterState:
         """Notify the watchers of a pod's creation, change or removal."""
         for changed in self._changed_pods:
             changed[uid] = None
+
+    def watch_waits(self) -> dict[int, None]:
+        """Return a new set, to which the number of each workload is added whose reason to wait changes; the caller clears it."""
+        changed: dict[int, None] = {}
+        self._changed_waits.append(changed)
+        return changed
+
+    def wait_changed(self, workload: int) -> None:
+        """Notify the watchers of a new reason of a workload to wait, or of the end of its wait."""
+        for changed in self._changed_waits:
+            changed[workload] = None
 
     def watch_nodes(self) -> dict[str, None]:
         """Return a new set of nodes, to which each node is added when its pods change; the caller clears it."""
@@ -131,6 +143,7 @@ class ClusterState:
         facts = self.history.workloads[workload]
         if facts.why_waiting != why:
             facts.why_waiting = why
+            self.wait_changed(workload)
             self.note(what, workload=workload, pod=pod, why=why)
 
     def note(

@@ -40,6 +40,7 @@ def note_placement(cluster_state: ClusterState, running: Running, group: Group, 
     facts = cluster_state.history.workloads[pod.workload]
     if facts.why_waiting:
         facts.end_waiting()
+        cluster_state.wait_changed(pod.workload)
         cluster_state.records.session_cache.mark_unreported(running.groups)
     if facts.started_s is None:
         facts.started_s = cluster_state.elapsed_s
