@@ -25,13 +25,16 @@ def node_scores(pod: PodFacts, configuration: Configuration, fitting: Sequence[N
     for i, node in enumerate(fitting):
         found[i] += configuration.fit_weight * _fit_plus(pod, node, configuration)
         found[i] += configuration.numa_weight * _least_allocated(pod, node)
-        if configuration.balance_weight and not pod.is_best_effort:
+        if configuration.balance_weight and (pod.request.get(CPU) or pod.request.get(MEMORY)):
             found[i] += configuration.balance_weight * _balance(pod, node)
     return found
 
 
 def _balance(pod: PodFacts, node: NodeState) -> int:
-    """Return the NodeResourcesBalancedAllocation score of kube-scheduler 1.35: how equal the used fractions are."""
+    """Return the NodeResourcesBalancedAllocation score of kube-scheduler 1.35: how equal the used fractions are.
+
+    The plugin scores no pod that requests neither of its resources (balanced_allocation.go, PreScore).
+    """
     parts: list[float] = []
     for resource in (CPU, MEMORY):
         capacity = node.allocatable.get(resource, 0)
