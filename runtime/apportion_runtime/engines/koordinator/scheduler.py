@@ -86,6 +86,8 @@ class KoordScheduler(KubeScheduler):
         self._accounts, self._gangs = accounts, gangs
         self._failed_kinds: dict[tuple[object, ...], _KnownFailure] = {}
         self._written = WrittenNominations(self._nominated)
+        self._victims_waiting: set[str] = set()
+        """The pods of a gang that wait for the others, and that one of them preempted."""
         self.has_freed_room = False
         """Whether a pod gave up its nomination in the last cycle, after other pods had failed for it."""
 
@@ -174,6 +176,7 @@ class KoordScheduler(KubeScheduler):
         if not self.nodes.all:
             return self._without_nodes(pods[0])
         assumed: dict[str, _Assumed] = {}
+        self._victims_waiting.clear()
         for pod in pods:
             found = self._place_within_quota(pod)
             if isinstance(found, _Failure):
@@ -211,7 +214,8 @@ class KoordScheduler(KubeScheduler):
         """Release the nodes of a gang's pods, some of which stay nominated to them."""
         self._forget(assumed)
         for uid, each in assumed.items():
-            self._written.reject(uid, each.node.name, reason)
+            # The preemption rejects its victims first, with a message of its own (preemption.go, NewEvaluator).
+            self._written.reject(uid, each.node.name, "preempted" if uid in self._victims_waiting else reason)
 
     def _own_node(self, uid: str) -> NodeState | None:
         return self.nodes.get(self._written.node(uid))
@@ -284,6 +288,7 @@ class KoordScheduler(KubeScheduler):
         for victim in chosen.victims:
             if not cluster_state.pods[victim.uid].is_bound:
                 # A pod that waits for its gang, which is that of the preemptor, is rejected with it.
+                self._victims_waiting.add(victim.uid)
                 continue
             evict(
                 cluster_state, self._workloads.kubelet, cluster_state.pods[victim.uid],
