@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from apportion_api.ack import names
 from apportion_api.kubernetes.operators import RAY_SCHEDULER_LABEL
-from apportion_runtime.admission.expansion import Slot, is_observed, is_suspended
+from apportion_runtime.admission.expansion import is_observed, is_suspended
 from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of, nested
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.ack.kube_queue import KubeQueue
@@ -111,10 +111,6 @@ class Ack(PlainEngine):
         written = nested(made, "metadata", "creationTimestamp")
         created = self.cluster_state.now if written is None else parse_time(written)
         return created if created < self.cluster_state.clock.start else self.cluster_state.now
-
-    def create_like(self, running: Running, slot: Slot, name: str) -> tuple[Manifest, Pod] | None:
-        """Return None: each pod is admitted by itself."""
-        return None
 
     def starts_together(self, running: Running) -> bool:
         """Return whether ACK's KubeRay marks the pods of a workload as a gang."""

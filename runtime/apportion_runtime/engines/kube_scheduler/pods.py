@@ -17,7 +17,6 @@ from apportion_runtime.snapshots.pod_requests import (
     Amounts,
     counted_requests,
     is_requested_as_a_whole,
-    is_scalar,
     pod_requests,
 )
 
@@ -74,11 +73,6 @@ class PodFacts:
             record, self.request, self.nonzero, self.counted, self.priority, self.may_preempt, self.spreads, self.preferred_nodes,
             self.preferred_pods, self.owner, self.gpus, self.classes,
         )  # fmt: skip
-
-    @property
-    def is_best_effort(self) -> bool:
-        """Whether the pod requests no resources."""
-        return not any(self.request.get(name) for name in self.request if name in (CPU, MEMORY) or is_scalar(name))
 
 
 def pod_facts(

@@ -35,7 +35,7 @@ def scores(pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes:
 
     if profile.weights.get("NodeResourcesFit"):
         add("NodeResourcesFit", [fit_score(pod, node, profile) for node in fitting])
-    if profile.weights.get("NodeResourcesBalancedAllocation") and not pod.is_best_effort:
+    if profile.weights.get("NodeResourcesBalancedAllocation") and _is_balanced(pod, profile):
         add("NodeResourcesBalancedAllocation", [balance_score(pod, node, profile.balanced) for node in fitting])
     if profile.weights.get("TaintToleration"):
         add("TaintToleration", _normalized([_untolerated_taints(pod, node) for node in fitting], reverse=True))
@@ -54,9 +54,14 @@ def resource_score(pod: PodFacts, node: NodeState, profile: Profile) -> int:
     total = 0
     if weight := weights.get("NodeResourcesFit"):
         total += weight * fit_score(pod, node, profile)
-    if (weight := weights.get("NodeResourcesBalancedAllocation")) and not pod.is_best_effort:
+    if (weight := weights.get("NodeResourcesBalancedAllocation")) and _is_balanced(pod, profile):
         total += weight * balance_score(pod, node, profile.balanced)
     return total
+
+
+def _is_balanced(pod: PodFacts, profile: Profile) -> bool:
+    """Return whether a pod requests a resource whose balance is scored (balanced_allocation.go, PreScore)."""
+    return any(map(pod.request.get, profile.balanced))
 
 
 def fit_score(pod: PodFacts, node: NodeState, profile: Profile) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
 Answer = TypeVar("Answer")
 
@@ -37,7 +37,7 @@ class SearchCache:
     def answer(self, node: str, question: Hashable, search: Callable[[], Answer]) -> Answer:
         """Return the answer to a question, and search it if it is not known; each question has one type of answer."""
         known = self._answers.setdefault(node, {})
-        found: Answer | None = known.get(question)  # type: ignore[assignment]
+        found = cast("Answer | None", known.get(question))
         if found is None:
             found = known[question] = search()
         return found

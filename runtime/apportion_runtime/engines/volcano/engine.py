@@ -8,7 +8,6 @@ from apportion_api.objects import read
 from apportion_api.volcano.configuration import SCHEDULER_CONFIG_MAP
 from apportion_api.volcano.names import GROUP_ANNOTATION, SCHEDULER
 from apportion_api.volcano.objects import Queue
-from apportion_runtime.admission.expansion import Slot
 from apportion_runtime.admission.objects import annotations_of, kind_of, name_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import GATED
@@ -147,10 +146,6 @@ class Volcano(PlainEngine):
             if GROUP_ANNOTATION not in annotations_of(made):
                 self._job_pods.note(made, record, group)
         return group
-
-    def create_like(self, running: Running, slot: Slot, name: str) -> tuple[Manifest, Pod] | None:
-        """Return None: each pod is admitted by itself."""
-        return None
 
     def starts_together(self, running: Running) -> bool:
         """Return whether Volcano places a workload as a gang defined by its operator."""

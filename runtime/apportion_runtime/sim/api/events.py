@@ -173,7 +173,7 @@ class EventQueue:
 
     _heap: list[tuple[float, int, int, Event]] = field(default_factory=list)
     _n_planned: int = 0
-    _joint: dict[type[JointEvent], tuple[float, JointEvent]] = field(default_factory=dict)
+    _joint: dict[object, tuple[float, JointEvent]] = field(default_factory=dict)
     """The last joint event planned of each kind, with its time."""
     _taken: tuple[float, int, int] = (0.0, 0, 0)
     """Time, rank and number of the event taken last."""
@@ -193,12 +193,13 @@ class EventQueue:
 
     def join(self, at: float, kind: Callable[[list[Member]], JointEvent], member: Member) -> None:
         """Schedule what happens to one member at a time, after the members that were planned for it before."""
-        last = self._joint.get(kind)  # type: ignore[call-overload]
+        last = self._joint.get(kind)
         if last is not None and last[0] == at and last[1].members:
-            last[1].members.append(member)
+            members: list[Any] = last[1].members
+            members.append(member)
             return
         event = kind([member])
-        self._joint[type(event)] = at, event
+        self._joint[kind] = at, event
         self.plan(at, event)
 
     def put_back(self, event: JointEvent, rest: list[Any]) -> bool:
