@@ -20,6 +20,7 @@ from apportion_runtime.engines.volcano.node_ranking import fits_on, insufficient
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement
+from apportion_runtime.snapshots.pod_requests import PODS
 
 
 def enqueue(session: Session) -> None:
@@ -235,9 +236,6 @@ def _backfill(session: Session, task: Task) -> None:
         task.job.reasons[task.uid] = explained(reasons, len(found))
         return
     statement, node = Statement(), session.best(task, fitting)
-    if not node.has_room:
-        # Filters no longer count a pod whose eviction was tried, but the bind fails (pkg/scheduler/cache/cache.go, AddBindTask).
-        session.unbindable.add(task.uid)
     session.allocate(statement, task, node)
     if task.job.may_start:
         statement.placed = list(_dispatched(session, task.job))
@@ -249,11 +247,23 @@ def _backfill(session: Session, task: Task) -> None:
 def _dispatched(session: Session, job: Job) -> Iterator[Task]:
     """Yield the placed pods of a job up to the first whose bind fails; upstream has them in any order, here in that of their ids.
 
-    Source: pkg/scheduler/framework/session.go (Allocate), which returns at the first error.
+    A bind fails if the node has no room: filters do not count a pod whose eviction was tried, but the scheduler's cache does.
+    The cache does not count the placed pods of jobs that may not start.
+
+    Source: pkg/scheduler/framework/session.go (Allocate), which returns at the first error; cache/cache.go (AddBindTask).
     """
+    bound: set[str] = set()
     for uid in sorted(job.tasks):
         task = job.tasks[uid]
-        if task.status is Status.ALLOCATED and uid not in session.bound:
-            if uid in session.unbindable:
+        if task.status is Status.ALLOCATED and uid not in session.bound and task.node is not None:
+            held = [each for each in task.node.pods if each in bound or not _is_unbound(session, each)]
+            if len(held) >= task.node.allocatable.get(PODS, 0):
                 return
+            bound.add(uid)
             yield task
+
+
+def _is_unbound(session: Session, uid: str) -> bool:
+    """Return whether a pod was placed in the cycle, and is not bound."""
+    task = session.tasks.get(uid)
+    return task is not None and task.status is Status.ALLOCATED and uid not in session.bound

@@ -74,7 +74,6 @@ class Session:
         self.prepared: set[str] = set()
         self.leaving: set[str] = set()
         self.bound: set[str] = set()
-        self.unbindable: set[str] = set()
         self.touched: dict[str, None] = {}
         self._attempts: dict[str, str | None] = {}
         """By pod, the node of its last discarded attempt; None if that attempt had no victims."""
