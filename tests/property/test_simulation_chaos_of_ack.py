@@ -172,7 +172,7 @@ def test_invariants_hold_after_every_event(seed: int) -> None:
                 )
     history = cluster.finish()
     assert n_events > 100
-    assert sum(facts.started_s is not None for facts in history.workloads) >= 8
+    assert sum(facts.started_s is not None for facts in history.workloads) >= 5, "nodes leave before others start"
     engine = cluster.engine
     assert isinstance(engine, Ack)
     if not cluster.workloads.running:
