@@ -31,7 +31,8 @@ from apportion_compiler.policy_writer.files import policy_files
 from apportion_compiler.readers import READERS
 from apportion_compiler.readers.cluster_reader import read_cluster
 from apportion_compiler.targets import targets_of
-from apportion_policy import UNLIMITED, Engine, Policy
+from apportion_policy import UNLIMITED, Cluster, Engine, Environment, Organisation, Policy, Resources
+from apportion_policy import Queue as DeclaredQueue
 from apportion_policy.quantity import Amount, Unlimited
 from apportion_policy.resources import GPU
 
@@ -99,6 +100,20 @@ def test_import_and_compile_round_trip(engine: str, data: st.DataObject) -> None
     if engine in ANYTHING or _is_sound(policy):
         for program in _programs(policy):
             _assert_nothing_changes(program)
+
+
+def test_sum_of_children_beyond_a_quantity_round_trips() -> None:
+    half = Resources(memory=2**62 + 2**40)
+    children = tuple(DeclaredQueue(id=id_, guaranteed=half) for id_ in "bc")
+    policy = Policy(
+        organisation=Organisation(name="acme", owner="@acme/platform"),
+        queues=(DeclaredQueue(id="a", limit=half, children=children),),
+        environments=(
+            Environment(name="prod", clusters=(Cluster(name="main", engine=Engine.VOLCANO, engine_version="1.16"),)),
+        ),
+    )
+    for program in _programs(policy):
+        _assert_nothing_changes(program)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_compiler.backends.capability import Refusal
+from apportion_compiler.backends.largest_amounts import overflowing_total
 from apportion_compiler.ir.program import NodePool, Program, Queue
 from apportion_policy.pool import Mig, Mps, TimeSlicing
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, count_text, cpu_text, gpu_text, memory_text, smaller
-from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
+from apportion_policy.resources import CPU, GPU, MEMORY
 
 _WHOLE_GPU = 1000
 _GPU_MODEL = f"{GPU}/"
@@ -159,13 +160,7 @@ def beyond_numbers(
     for total in totals:
         for resource, amount in total.items():
             if amount > MAX_NUMBER:
-                yield Refusal(
-                    "AP519",
-                    f"cluster {program.environment}/{program.cluster}",
-                    program.source,
-                    f"{amount_text(resource, amount)} in total: the sum overflows a 64-bit integer",
-                    "lower the amounts to the cluster's capacity",
-                )
+                yield overflowing_total(program, resource, amount)
 
 
 def _promised_everything_twice(queues: Sequence[Queue], *, by_model: bool) -> Iterator[tuple[Queue, str]]:

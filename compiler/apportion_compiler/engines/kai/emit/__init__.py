@@ -25,6 +25,7 @@ from apportion_compiler.backends.capability import (
     Output,
     Unsupported,
 )
+from apportion_compiler.backends.largest_amounts import declared_beyond_largest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.object_families import ADMISSION_KINDS
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
@@ -186,4 +187,4 @@ CONDITIONS = (
 KINDS = ("PriorityClass", "Topology", "SchedulingShard", "Queue", *ADMISSION_KINDS)
 """The kinds of its objects, in apply order."""
 
-BACKEND = Backend("kai", CAPABILITIES, emit, KINDS, conditions=CONDITIONS)
+BACKEND = Backend("kai", CAPABILITIES, emit, KINDS, declared_beyond_largest, conditions=CONDITIONS)

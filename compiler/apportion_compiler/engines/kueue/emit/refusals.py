@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.capability import Refusal
+from apportion_compiler.backends.largest_amounts import declared_beyond_largest, overflowing_total
 from apportion_compiler.cluster_share import guarantee_at_least, written_text
+from apportion_compiler.engine_versions import parse_version
+from apportion_compiler.engines.kueue.emit.flavor_capacity import capacity
 from apportion_compiler.engines.kueue.emit.flavor_quotas import DEVICE, counted_resources
 from apportion_compiler.engines.kueue.emit.flavors import layout_of, places_by_topology
 from apportion_compiler.engines.kueue.emit.quotas import groups_of
@@ -14,7 +17,7 @@ from apportion_compiler.engines.kueue.emit.unreachable_pools import unreachable_
 from apportion_compiler.engines.kueue.names import NO_BOUND, TOTAL_GPUS
 from apportion_compiler.ir.program import Program
 from apportion_policy.errors import QuantityError
-from apportion_policy.quantity import Amount, Unlimited, kubernetes_units
+from apportion_policy.quantity import MAX_AMOUNT, Amount, Unlimited, kubernetes_units
 from apportion_policy.resources import CPU, GPU, amount_text
 
 _MAX_FLAVORS = 64
@@ -22,6 +25,8 @@ _MAX_FLAVORS = 64
 _MAX_RESOURCES = 64
 _MAX_PAIRS = 512
 """Maximum of flavors times resources of one group (pkg/webhooks/clusterqueue_webhook.go)."""
+_SATURATES_SINCE = (0, 18)
+"""Sums of quotas saturate since this version (pkg/resources/amount.go)."""
 
 
 def refusals(program: Program) -> Iterator[Refusal]:
@@ -32,6 +37,8 @@ def refusals(program: Program) -> Iterator[Refusal]:
     yield from _topologies(program)
     yield from _declared_otherwise(program)
     yield from unreachable_pools(program)
+    yield from declared_beyond_largest(program)
+    yield from _beyond_quantities(program)
 
 
 def _fractions(program: Program) -> Iterator[Refusal]:
@@ -190,3 +197,16 @@ def _each(value: object) -> tuple[object, ...]:
 
 def _of(value: object, key: str) -> object:
     return value.get(key) if isinstance(value, Mapping) else None
+
+
+def _beyond_quantities(program: Program) -> Iterator[Refusal]:
+    """Yield refusals of the root Cohort's quotas beyond a quantity, and of sums that Kueue cannot represent."""
+    layout, version = layout_of(program), parse_version(program.engine_version)
+    for resource in counted_resources(program):
+        held = max((capacity(program, flavor, resource) or 0 for flavor in layout.flavors), default=0)
+        roots = (queue.guaranteed.get(resource, 0) for queue in program.queues if queue.parent is None)
+        guaranteed = sum(amount for amount in roots if not isinstance(amount, Unlimited))
+        total = max(held, guaranteed)
+        overflows = version is not None and version < _SATURATES_SINCE and total > MAX_AMOUNT
+        if overflows or held - guaranteed > MAX_AMOUNT:
+            yield overflowing_total(program, resource, total)

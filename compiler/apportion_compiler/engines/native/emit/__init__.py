@@ -27,6 +27,7 @@ from apportion_compiler.backends.capability import (
     Refusal,
     Unsupported,
 )
+from apportion_compiler.backends.largest_amounts import declared_beyond_largest
 from apportion_compiler.backends.object_families import ADMISSION_KINDS
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.engines.native.emit.access import cluster_roles, reader_bindings, role_bindings
@@ -157,7 +158,7 @@ def emit(program: Program) -> Output:
 
 
 def refusals(program: Program) -> Iterator[Refusal]:
-    """Yield refusals of limits that `requests.nvidia.com/gpu` cannot represent."""
+    """Yield refusals of limits that a ResourceQuota cannot represent."""
     for queue, named in model_only_bounds(program):
         yield Refusal(
             "AP514",
@@ -166,6 +167,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
             f"limits on only some GPU models ({', '.join(named)}): requests.nvidia.com/gpu counts GPUs of all models together",
             "limit every GPU model on the cluster, or limit `gpu` in total",
         )
+    yield from declared_beyond_largest(program)
 
 
 def _priority_classes(program: Program) -> Iterator[Manifest]:

@@ -22,15 +22,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
-from apportion_compiler.backends.partitions import Partition, QueueNames
+from apportion_compiler.backends.partitions import Partition, QueueNames, partitions_of, queue_names
+from apportion_compiler.ir.once_per_program import once_per_program
 from apportion_compiler.ir.program import Program, Queue
-from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, cpu_text, is_over, memory_text, smaller
+from apportion_policy.quantity import (
+    MAX_AMOUNT,
+    UNLIMITED,
+    Amount,
+    Unlimited,
+    cpu_text,
+    is_over,
+    memory_text,
+    smaller,
+)
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
 Amounts = Mapping[str, int]
 """Amounts by the IR's resource name, in the IR's units, with whole GPUs."""
 
 _MODEL_PREFIX = f"{GPU}/"
+_WHOLE_GPU = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +53,25 @@ class QueueAmounts:
     capability: Amounts
 
 
-def queue_amounts(
-    program: Program, partition: Partition, names: QueueNames, *, divided: bool
-) -> dict[str, QueueAmounts]:
-    """Return the amounts of every queue of a partition, by id.
+@once_per_program
+def amounts_by_partition(program: Program) -> tuple[Mapping[str, QueueAmounts], ...]:
+    """Return the amounts of every queue, by id, of each partition in the order of `partitions_of`.
 
     An inner queue has at least the sum of its children in `guarantee` and `deserved`, because Volcano treats a missing
-    amount of a parent as 0. A limit is capped at the limits of ancestors, which apply anyway.
+    amount of a parent as 0; `bounds.py` refuses sums that exceed a quantity. A limit is capped at the limits of
+    ancestors, which apply anyway.
     """
+    partitions = partitions_of(program)
+    divided = len(partitions) > 1
+    return tuple(
+        _queue_amounts(program, partition, names, divided=divided)
+        for partition, names in zip(partitions, queue_names(program, partitions), strict=True)
+    )
+
+
+def _queue_amounts(
+    program: Program, partition: Partition, names: QueueNames, *, divided: bool
+) -> dict[str, QueueAmounts]:
     resources = _resources(program, partition, divided=divided)
     declared = {
         queue.id: _of_part(queue, partition, resources, divided=divided)
@@ -75,8 +97,13 @@ def written_name(resource: str) -> str:
     return GPU_RESOURCE if resource == GPU else resource
 
 
+def declared_units(amounts: Amounts) -> Amounts:
+    """Return amounts with GPUs in thousandths, as in the IR."""
+    return {r: amount * _WHOLE_GPU if r == GPU else amount for r, amount in amounts.items()}
+
+
 def written(amounts: Amounts) -> dict[str, str]:
-    """Return the quantities of a Queue's field."""
+    """Return the quantities of a Queue's field, capped at the largest amount of a policy."""
     return {written_name(resource): _text(resource, amount) for resource, amount in amounts.items()}
 
 
@@ -161,10 +188,13 @@ def _of_part(queue: Queue, partition: Partition, resources: Iterable[str], *, di
 def _whole(resource: str, amount: Amount) -> int:
     """Return an amount that can be written: GPUs are rounded down."""
     number = 0 if isinstance(amount, Unlimited) else amount
-    return number // 1000 if resource == GPU else number
+    return number // _WHOLE_GPU if resource == GPU else number
 
 
 def _text(resource: str, amount: int) -> str:
+    if resource == GPU:
+        return str(min(amount, MAX_AMOUNT // _WHOLE_GPU))
+    capped = min(amount, MAX_AMOUNT)
     if resource == CPU:
-        return cpu_text(amount)
-    return memory_text(amount) if resource == MEMORY else str(amount)
+        return cpu_text(capped)
+    return memory_text(capped) if resource == MEMORY else str(capped)

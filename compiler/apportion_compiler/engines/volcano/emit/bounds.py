@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.backends.capability import Refusal
+from apportion_compiler.backends.largest_amounts import beyond_largest
 from apportion_compiler.engine_versions import minor_text, parse_version
+from apportion_compiler.engines.volcano.emit.amounts import amounts_by_partition, declared_units
 from apportion_compiler.engines.volcano.emit.scheduler import scores_each_resource
 from apportion_compiler.engines.volcano.emit.topologies import DISCOVERY_SINCE
 from apportion_compiler.ir.program import Program, Queue
@@ -25,6 +27,7 @@ def beyond_engine(program: Program) -> Iterator[Refusal]:
         yield from _too_deep(queue)
         yield from _unlimited_promises(queue, by_id)
         yield from _parts_of_gpus(queue)
+    yield from _beyond_quantities(program)
     version = parse_version(program.engine_version)
     cluster = f"cluster {program.environment}/{program.cluster}"
     if version is not None and version < DISCOVERY_SINCE:
@@ -89,3 +92,16 @@ def _parts_of_gpus(queue: Queue) -> Iterator[Refusal]:
                     "whole devices",
                     f"use {gpu_text(amount - amount % 1000)} or {gpu_text(amount - amount % 1000 + 1000)}",
                 )
+
+
+def _beyond_quantities(program: Program) -> Iterator[Refusal]:
+    """Yield refusals of amounts that exceed a quantity, of each partition."""
+    for of_queues in amounts_by_partition(program):
+        for queue in program.queues:
+            if queue.id in of_queues:
+                amounts = of_queues[queue.id]
+                yield from beyond_largest(queue, "`deserved`", declared_units(amounts.deserved))
+                yield from beyond_largest(queue, "`guarantee.resource`", declared_units(amounts.guarantee))
+                # A limit is written as at least `deserved`, which is reported once.
+                limits = {r: amount for r, amount in amounts.capability.items() if amount != amounts.deserved.get(r)}
+                yield from beyond_largest(queue, "`capability`", declared_units(limits))

@@ -12,7 +12,7 @@ from apportion_api.volcano.names import ROOT_QUEUE, SCHEDULING_API
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, metadata
 from apportion_compiler.backends.partitions import Partition, QueueNames, partitions_of, queue_names
-from apportion_compiler.engines.volcano.emit.amounts import QueueAmounts, queue_amounts, written
+from apportion_compiler.engines.volcano.emit.amounts import QueueAmounts, amounts_by_partition, written
 from apportion_compiler.engines.volcano.emit.groups import groups_of, uses_groups
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import label_value
@@ -33,8 +33,8 @@ def queues(program: Program) -> Iterator[Manifest]:
     partitions = partitions_of(program)
     divided = len(partitions) > 1
     grouped = uses_groups(program, divided=divided)
-    for partition, names in zip(partitions, queue_names(program, partitions), strict=True):
-        amounts = queue_amounts(program, partition, names, divided=divided)
+    names_by_partition = queue_names(program, partitions)
+    for partition, names, amounts in zip(partitions, names_by_partition, amounts_by_partition(program), strict=True):
         for queue in program.queues:
             if queue.id in names:
                 groups = groups_of(program, queue, partition) if grouped and queue.is_leaf else ()
