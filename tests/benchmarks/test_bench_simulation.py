@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from . import pai_jobs
 from .conftest import BenchSize
 from .process import run
 
@@ -98,40 +97,6 @@ def test_openb(way: str, bench_size: BenchSize, tmp_path: Path) -> None:
     assert sum(report["outcomes"].values()) == report["n_workloads"] > 0
     if is_real:
         assert min(cost.cpu_s for cost in costs) <= MOST_CPU_S_OF.get(way, MOST_CPU_S)
-
-
-@pytest.mark.parametrize("n_jobs", [20_000, 100_000])
-def test_pai_jobs(n_jobs: int, bench_size: BenchSize, tmp_path: Path) -> None:
-    """As many jobs on 6,504 GPUs as PAI's simulator runs on 6,500, at its default rate of arrival.
-
-    That simulator neither evicts nor moves jobs, so KAI Scheduler only allocates here.
-    """
-    n_jobs, n_nodes = (n_jobs, 813) if bench_size.judged else (200, 4)
-    jobs = tmp_path / "jobs.csv"
-    jobs.write_text("\n".join(pai_jobs.rows(n_jobs)) + "\n")
-    queues = [_queue("org", {}), _queue("training", {"parentQueue": "org"})]
-    (tmp_path / "queues.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": queues}))
-    (tmp_path / "nodes.yaml").write_text(
-        f"nodes: [{{pool: gpu, count: {n_nodes}, gpus: 8, cpu: 192}}]\n"
-        "objects: [{apiVersion: v1, kind: EngineConfiguration, metadata: {name: allocate}, config: {actions: allocate}}]\n"
-    )
-    report = tmp_path / "report.json"
-    cost = run(
-        (
-            sys.executable, "-m", "apportion_cli.main", "simulate", str(tmp_path / "queues.json"),
-            "--trace", f"pai:{jobs}", "--scenario", str(tmp_path / "nodes.yaml"), "-o", f"json={report}",
-        )
-    )  # fmt: skip
-    assert cost.returncode == 0
-    found = json.loads(report.read_bytes())
-    print(f"\npai: {cost.cpu_s:.1f} s, {found['n_workloads']:,} jobs")
-    assert found["outcomes"] == {"succeeded": n_jobs}
-
-
-def _queue(name: str, parent: dict[str, str]) -> dict[str, Any]:
-    free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-    spec = {"resources": dict.fromkeys(("cpu", "memory", "gpu"), free), **parent}
-    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
 
 
 def _json(*command: str) -> dict[str, Any]:
