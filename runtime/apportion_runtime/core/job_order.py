@@ -16,6 +16,9 @@ from apportion_runtime.core.job import Job
 from apportion_runtime.core.order_tree import Jobs, OrderedQueue, SavedOrder, SiblingHeap, Siblings
 from apportion_runtime.core.queue_jobs import JobList
 from apportion_runtime.core.queue_keys import QueueKeys
+from apportion_runtime.core.queue_order import Key
+from apportion_runtime.core.queue_share import QueueShare
+from apportion_runtime.core.resources import Quantities
 from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.sorted_jobs import SortedJobs
 
@@ -156,6 +159,10 @@ class JobOrder:
             else:
                 others += own
         return at_once, others
+
+    def key_of(self, queue: QueueShare, request: Quantities) -> Key:
+        """Return the key of a queue whose next job requests an amount."""
+        return self._keys.with_request(queue, request)
 
     def entries(self, queues: Iterable[JobList]) -> Iterator[OrderEntry]:
         """Yield the entries of `fill_by_queue`, queue by queue, each with its number in the session's order."""

@@ -140,6 +140,8 @@ class GpuRequest:
     @property
     def quota(self) -> float:
         """Devices charged to queues, including those of claims and MIG slices."""
+        if self.portion == 1.0 and not self.mig:
+            return float(self.dra) + float(self.count)
         slices = sum((mig_slices(name) or (0, 0))[0] * n for name, n in self.mig)
         return float(slices) + float(self.dra) + self.gpus
 

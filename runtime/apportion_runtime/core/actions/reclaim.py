@@ -75,10 +75,10 @@ def _candidates(session: Session, job: Job) -> Iterator[JobList]:
     protects = "minruntime" in session.plugins and (session.starts_later or has_reclaim_minima(session))
     judged: dict[str, bool] = {}
     for queue, queue_jobs in session.queue_jobs.items():
-        if queue == job.queue or not may_be_victim(session, reclaimer, queue, judged):
-            continue
         members = queue_jobs.running()
-        if protects and members.jobs:
+        if not members.jobs or queue == job.queue or not may_be_victim(session, reclaimer, queue, judged):
+            continue
+        if protects:
             minimum = reclaim_minimum(session, job, queue)
             if minimum > 0 or session.starts_later:
                 old = [other for other in members.jobs if may_be_reclaimed(session, other, minimum)]

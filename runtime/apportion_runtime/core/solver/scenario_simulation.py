@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum, auto
 from operator import is_
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,8 +39,7 @@ def simulate(
         state: The search.
         scenario: The scenario to simulate.
         feasible: Nodes that are considered without any eviction.
-        smaller: Scenarios of fewer pods with the same victims, which would fail only by the job's place in the order or
-            the action's validator.
+        smaller: Scenarios of fewer pods with the same victims, which would fail only by the job's place in the order.
         statement: The evictions if they are already applied; they are undone if the try fails.
     """
     session, victim_search = state.session, state.victim_search
@@ -69,7 +69,7 @@ def simulate(
         statement.discard()
         return None
     evicted = _evicted(chosen)
-    if not all(map(victim_search.validator, (scenario, *smaller))):
+    if not victim_search.validator(scenario):
         statement.discard()
         return None
     batches = _batches_of(evicted, scenario)
@@ -83,22 +83,36 @@ def _evict(state: SearchState, statement: Statement, victims: Sequence[Task]) ->
         statement.evict(task, (state.victim_search.action, state.victim_search.job.uid))
 
 
-def evictions_alone(state: SearchState, made: Solution, victims: Sequence[Task]) -> tuple[Statement, Vector]:
-    """Reduce an attempt to the evictions of the given victims, in order.
+class EvictionsAlone(NamedTuple):
+    """The evictions of an attempt.
 
-    Return its statement, and the free devices of each node before the evictions.
+    Attributes:
+        statement: Its statement.
+        free_gpus: The free devices of each node before the evictions.
+        is_as_before: Whether the session is as it was in the attempt before any pod was placed.
     """
+
+    statement: Statement
+    free_gpus: Vector
+    is_as_before: bool
+
+
+def evictions_alone(state: SearchState, made: Solution, victims: Sequence[Task]) -> EvictionsAlone:
+    """Reduce an attempt to the evictions of the given victims, in order."""
     statement, session = made.statement, state.session
     is_same = len(victims) == len(made.victims) and all(map(is_, victims, made.victims))
     if is_same and not state.dirtied_session:
         statement.rollback(len(victims))
         for uid in {task.job for task in victims}:
             session.jobs[uid].invalidate()
-        return statement, state.free_gpus
+        charged = session.shares.queues[state.victim_search.job.queue].path if session.keeps_shares else ()
+        # Only whole numbers are restored exactly.
+        is_as_before = all(amount % 1 == 0 for queue in charged for amount in queue.allocated)
+        return EvictionsAlone(statement, state.free_gpus, is_as_before=is_as_before)
     statement.discard()
     free_gpus = session.nodes.free_gpus()
     _evict(state, statement, victims)
-    return statement, free_gpus
+    return EvictionsAlone(statement, free_gpus, is_as_before=False)
 
 
 def _has_no_node(session: Session, scenario: Scenario, nodes: Indices) -> bool:

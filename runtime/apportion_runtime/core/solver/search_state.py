@@ -28,7 +28,8 @@ class VictimSearch:
     Attributes:
         job: The job that needs room.
         victims: Returns the order of jobs that may be evicted.
-        validator: The action's check of a scenario that makes room.
+        validator: The action's check of a scenario that makes room. With the same victims, it accepts fewer pods of the
+            job if it accepts more: their resources are fewer.
         action: Its name, for the record.
     """
 

@@ -7,7 +7,7 @@ Source: pkg/scheduler/actions/common/action.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -15,6 +15,9 @@ from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder, OrderEntry
 from apportion_runtime.core.order_tree import Siblings
 from apportion_runtime.core.queue_jobs import JobList
+from apportion_runtime.core.queue_order import Key
+from apportion_runtime.core.queue_share import QueueShare
+from apportion_runtime.core.resources import Quantities
 from apportion_runtime.core.session import Session
 
 _NUMBER = itemgetter(0)
@@ -75,3 +78,55 @@ def simulation_order(session: Session, waiting: PendingOrder, preemptor: Job, in
     entries.sort(key=_NUMBER)
     order.fill_in_order(entries)
     return order
+
+
+def with_other_place(
+    session: Session, waiting: PendingOrder, one: Job, others: Sequence[Job], involved: set[str]
+) -> list[Job]:
+    """Return the views of the preemptor that may have another place in the order than `one`, with other pods.
+
+    The orders are built by the same comparisons. The pods of the preemptor affect only those of its queue and of the queues
+    above with their siblings. A view has the same place if it changes the result of none of these, whichever job below the
+    sibling comes next.
+    """
+    key, memory = one.order_key(session.plugins), session.min_device_memory
+    request, key_of = one.init_request(memory), session.placing.key_of
+    compared = list(_comparisons(session, waiting, one, involved)) if session.keeps_shares else []
+
+    def has_same_place(other: Job) -> bool:
+        after = other.init_request(memory)
+        if other.order_key(session.plugins) != key:
+            return False
+        for queue, keys in compared:
+            first, second = key_of(queue, request), key_of(queue, after)
+            if first != second and any(
+                (first < each, first == each) != (second < each, second == each) for each in keys
+            ):
+                return False
+        return True
+
+    return [other for other in others if not has_same_place(other)]
+
+
+def _comparisons(
+    session: Session, waiting: PendingOrder, preemptor: Job, involved: set[str]
+) -> Iterator[tuple[QueueShare, Collection[Key]]]:
+    """Yield each queue above a preemptor, with the keys that its siblings may have."""
+    shares, memory = session.shares, session.min_device_memory
+    below: dict[str, set[Quantities]] = {}
+    for name, members in waiting.by_queue.items():
+        if shares.holds_jobs_of(name):
+            requests = (members.counted,) if members.are_alike else {job.init_request(memory) for job in members.jobs}
+            for above in shares.queues[name].path:
+                below.setdefault(above.name, set()).update(requests)
+    for uid in involved:
+        job = session.jobs[uid]
+        for above in shares.queues[job.queue].path:
+            below.setdefault(above.name, set()).add(job.init_request(memory))
+    key_of = session.placing.key_of
+    for queue in shares.queues[preemptor.queue].path:
+        siblings = shares.children_of(shares.queues[queue.parent] if queue.parent else None)
+        yield (
+            queue,
+            {key_of(each, request) for each in siblings if each is not queue for request in below.get(each.name, ())},
+        )

@@ -19,7 +19,7 @@ from apportion_runtime.core.solver.scenario_filters import filters_for
 from apportion_runtime.core.solver.scenario_generators import GENERATORS, ScenarioInput, passes
 from apportion_runtime.core.solver.scenario_simulation import evictions_alone, simulate
 from apportion_runtime.core.solver.search_state import Batches, SearchState, Solution, VictimSearch
-from apportion_runtime.core.solver.simulation_order import waiting_jobs
+from apportion_runtime.core.solver.simulation_order import waiting_jobs, with_other_place
 from apportion_runtime.core.statement import Statement
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES
 from apportion_runtime.core.sub_groups import SubGroupSet
@@ -153,8 +153,8 @@ def _extend_to_all(state: SearchState, k: int, made: Solution) -> Solution | Non
 
     The numbers between would succeed with the same victims: a flat job places its pods one after the other whatever their
     number, so fewer pods get the same nodes, request less of their queues and leave the victims no more room than `k` did,
-    which was too little. What remains to be checked for each is whether the filters pass it, whether the job comes first,
-    and the action's validator.
+    which was too little. The action's validator accepts fewer pods if it accepts all. What remains to be checked for each
+    is whether the filters pass it, and whether the job comes first, as it did with `k`.
     """
     session, job, n = state.session, state.victim_search.job, len(state.tasks)
     numbers = [k]
@@ -162,9 +162,10 @@ def _extend_to_all(state: SearchState, k: int, made: Solution) -> Solution | Non
         numbers.append(min(numbers[-1] * 2, n))
     recorded = made.batches
     victims = [task for batch in recorded for task in batch]
-    statement, free_gpus = evictions_alone(state, made, victims)
+    statement, free_gpus, is_as_before = evictions_alone(state, made, victims)
     nodes = state.feasible.copy()
     nodes[[task.node for task in victims if task.node != NO_NODE]] = True
+    first = _partial(job, state.tasks[:k])
     scenarios: list[Scenario] = []
     for number in numbers[1:]:
         partial = _partial(job, state.tasks[:number])
@@ -173,7 +174,14 @@ def _extend_to_all(state: SearchState, k: int, made: Solution) -> Solution | Non
             statement.discard()
             return None
         scenarios.append(scenario)
-    solution = simulate(state, scenarios[-1], nodes, scenarios[:-1], statement)
+    smaller = scenarios[:-1]
+    if smaller and is_as_before:
+        involved = {task.job for task in victims}
+        moved = with_other_place(session, state.waiting, first, [each.preemptor for each in smaller], involved)
+        smaller = [each for each in smaller if each.preemptor in moved]
+        for uid in involved:
+            session.jobs[uid].invalidate()
+    solution = simulate(state, scenarios[-1], nodes, smaller, statement)
     if solution is None or (solution.is_settled and solution.is_plain):
         return solution
     solution.statement.discard()
