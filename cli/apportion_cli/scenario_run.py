@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -109,45 +109,13 @@ def simulate_objects(
     Raises:
         PreconditionError: If the load cannot be read, or the engine rejects its configuration.
     """
-    from apportion_cli.machine_labels import with_flavor_labels
-    from apportion_compiler.engine_rules.configuration import configuration_refusal
-    from apportion_compiler.engine_rules.pod_admission import admit
-    from apportion_runtime.sim.api.object_store import Unnamed
-    from apportion_runtime.sim.cluster import Cluster
-    from apportion_runtime.sim.engine import UnreadableError
     from apportion_runtime.sim.report.report import Inputs, build_report
-    from apportion_runtime.sim.scenario.fields import ScenarioError
-    from apportion_runtime.snapshots.source_lines import line_of
 
-    console = current()
-    objects = one_shard(found.objects, choice.shard, choice.source)
-    if why := configuration_refusal(found.model.name, objects):
-        raise PreconditionError(f"{choice.source}: {found.model.title} rejects its configuration: {why}")
-    scenario = with_flavor_labels(_scenario(load, found), found.objects)
-    try:
-        simulated = Cluster(
-            objects,
-            scenario,
-            found.model,
-            keeps_facts=keeps_facts,
-            admit=partial(admit, found.model.name),
-        )
-    except (UnreadableError, Unnamed) as wrong:
-        raise PreconditionError(f"{choice.source}: {wrong}") from None
-    except ScenarioError as wrong:
-        file = load if isinstance(load, str) else load.beside or ""
-        line = line_of(_reread_text(file), wrong.path) if file else None
-        raise _unreadable(file or str(load), wrong, line) from None
-    _show_faults(console, simulated)
-    code = _run(console, simulated)
-    history = simulated.finish()
-    _show_refused(console, history)
-    for missed in history.missed_events[:_MOST_REFUSED]:
-        console.err(f"apportion: warning: event at {missed}")
-    if len(history.missed_events) > _MOST_REFUSED:
-        console.err(f"apportion: warning: {len(history.missed_events) - _MOST_REFUSED} more events matched no object")
+    scenario = read_load(load, found)
+    history, code = simulated_history(choice, found, load, scenario, keeps_facts=keeps_facts)
     if not isinstance(load, str):
         load.show_packing(history.stays)
+    objects = one_shard(found.objects, choice.shard, choice.source)
     inputs = Inputs(
         policy=choice.source,
         environment=found.environment,
@@ -159,10 +127,73 @@ def simulate_objects(
     return SimulationResult(build_report(history, scenario.name, scenario.start, inputs), history, code)
 
 
-def _run(console: Console, simulated: Cluster) -> int:
+def simulated_history(
+    choice: SimulationTarget,
+    found: ScenarioObjects,
+    load: str | TraceInput,
+    scenario: Scenario,
+    *,
+    keeps_facts: bool = False,
+    on_event: Callable[[Cluster], None] | None = None,
+) -> tuple[History, int]:
+    """Return the history of a load on the objects of one cluster, and the exit code, which shows an interruption.
+
+    Args:
+        choice: The policy and its cluster.
+        found: The objects of the cluster.
+        load: The scenario or the trace, for messages.
+        scenario: What `read_load` returned for it.
+        keeps_facts: Whether every fact is kept, or only those that reports use.
+        on_event: Called after each event, instead of showing the progress.
+
+    Raises:
+        PreconditionError: If the engine rejects its configuration, or the load.
+    """
+    from apportion_cli.machine_labels import with_flavor_labels
+    from apportion_compiler.engine_rules.configuration import configuration_refusal
+    from apportion_compiler.engine_rules.pod_admission import admit
+    from apportion_runtime.sim.api.object_store import Unnamed
+    from apportion_runtime.sim.cluster import Cluster
+    from apportion_runtime.sim.engine import UnreadableError
+    from apportion_runtime.sim.scenario.fields import ScenarioError
+    from apportion_runtime.snapshots.source_lines import line_of
+
+    console = current()
+    objects = one_shard(found.objects, choice.shard, choice.source)
+    if why := configuration_refusal(found.model.name, objects):
+        raise PreconditionError(f"{choice.source}: {found.model.title} rejects its configuration: {why}")
+    try:
+        simulated = Cluster(
+            objects,
+            with_flavor_labels(scenario, found.objects),
+            found.model,
+            keeps_facts=keeps_facts,
+            admit=partial(admit, found.model.name),
+        )
+    except (UnreadableError, Unnamed) as wrong:
+        raise PreconditionError(f"{choice.source}: {wrong}") from None
+    except ScenarioError as wrong:
+        file = load if isinstance(load, str) else load.beside or ""
+        line = line_of(_reread_text(file), wrong.path) if file else None
+        raise _unreadable(file or str(load), wrong, line) from None
+    _show_faults(console, simulated)
+    code = _run(console, simulated, on_event)
+    history = simulated.finish()
+    _show_refused(console, history)
+    for missed in history.missed_events[:_MOST_REFUSED]:
+        console.err(f"apportion: warning: event at {missed}")
+    if len(history.missed_events) > _MOST_REFUSED:
+        console.err(f"apportion: warning: {len(history.missed_events) - _MOST_REFUSED} more events matched no object")
+    return history, code
+
+
+def _run(console: Console, simulated: Cluster, on_event: Callable[[Cluster], None] | None) -> int:
     from apportion_cli.simulation_progress import shown_progress
 
     try:
+        if on_event is not None:
+            simulated.run(lambda _: on_event(simulated))
+            return ExitCode.OK
         with shown_progress(console, simulated) as on_progress:
             simulated.run(on_progress)
     except KeyboardInterrupt:
@@ -196,7 +227,8 @@ def _show_refused(console: Console, history: History) -> None:
         )
 
 
-def _scenario(load: str | TraceInput, objects: ScenarioObjects) -> Scenario:
+def read_load(load: str | TraceInput, objects: ScenarioObjects) -> Scenario:
+    """Return the scenario of a load on the objects of one cluster. Raises `PreconditionError` if it cannot be read."""
     if isinstance(load, str):
         return _read(load, objects)
     beside = None if load.beside is None else _read(load.beside, objects)

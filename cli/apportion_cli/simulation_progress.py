@@ -1,18 +1,21 @@
-"""Progress of a long simulation: a bar on a terminal, nothing elsewhere."""
+"""Progress of long simulations: a bar on a terminal; elsewhere nothing, or a line now and then if there are many."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from apportion_api.counted_nouns import counted
 from apportion_cli.console import Console
+from apportion_policy.duration import duration_text
 
 if TYPE_CHECKING:
     from apportion_runtime.sim.cluster import Cluster
 
 _PATIENCE_S, _PERIOD_S = 0.5, 0.1
+_LINE_PERIOD_S = 30.0
 
 
 @contextmanager
@@ -53,3 +56,55 @@ def shown_progress(console: Console, simulated: Cluster) -> Iterator[Callable[[f
         yield on_progress
     finally:
         bar.stop()
+
+
+@contextmanager
+def shown_simulations(console: Console, n_most: int) -> Iterator[Callable[[int, Sequence[float]], None]]:
+    """Yield a callback for the number of simulations that have ended, and the progress of those that run."""
+    begun = shown = time.monotonic()
+    if not console.shows_progress():
+
+        def print_line(n_ended: int, running: Sequence[float]) -> None:
+            nonlocal shown
+            now = time.monotonic()
+            if not console.quiet and now - shown >= _LINE_PERIOD_S:
+                shown = now
+                console.err(f"apportion: {_state(n_ended, n_most, running)} after {duration_text(round(now - begun))}")
+
+        yield print_line
+        return
+    from rich.console import Console as Terminal
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+        console=Terminal(stderr=True),
+        transient=True,
+        auto_refresh=False,
+    )
+    task = bar.add_task("", state="")
+
+    def show(n_ended: int, running: Sequence[float]) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - begun < _PATIENCE_S or now - shown < _PERIOD_S:
+            return
+        shown = now
+        bar.update(task, state=_state(n_ended, n_most, running))
+        if not bar.live.is_started:
+            bar.start()
+        bar.refresh()
+
+    try:
+        yield show
+    finally:
+        bar.stop()
+
+
+def _state(n_ended: int, n_most: int, running: Sequence[float]) -> str:
+    """Return `4 of at most 60 simulations, 2 running (31%, 64%)`."""
+    parts = ", ".join(f"{fraction:.0%}" for fraction in running)
+    more = f", {len(running)} running ({parts})" if running else ""
+    return f"{n_ended} of at most {counted(n_most, 'simulation')}{more}"

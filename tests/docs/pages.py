@@ -47,6 +47,17 @@ workloads:
      tolerations: [{key: nvidia.com/gpu, operator: Exists}]}
 EOF
 """
+_OPENB = """mkdir openb
+cat >openb/openb_node_list_all_node.csv <<'EOF'
+sn,cpu_milli,memory_mib,gpu,model
+n-0,64000,262144,2,T4
+EOF
+cat >openb/openb_pod_list_default.csv <<'EOF'
+name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
+p-0,1000,1024,2,1000,,LS,Running,0,5000,0
+p-1,1000,1024,1,500,T4,BE,Succeeded,100,4100,100
+EOF
+"""
 _JOB = 'apportion bind vision --env prod --kind Job --gpus 1 --policy "$PWD" -- true >job.yaml\n'
 
 
@@ -79,7 +90,7 @@ PAGES: Mapping[str, Page] = {
             ),
         },
     ),
-    "docs/advise.md": Page(),
+    "docs/advise.md": Page(setup=_OPENB),
     "docs/bind.md": Page(setup=_ONE_CLUSTER + _JOB, programs={"kubectl": KUBECTL}),
     "docs/delivery.md": Page(setup=_SCAFFOLD + _RENDERED, programs={"kubectl": KUBECTL}),
     "docs/diff.md": Page(setup=_CHANGED, exits={"apportion diff main": 10}),

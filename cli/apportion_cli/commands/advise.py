@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from apportion_api.counted_nouns import counted
 from apportion_cli.console import current
-from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output, json_option, limits, output_option, reading_options
 from apportion_cli.scopes import cluster_scope, place_options
@@ -22,33 +19,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
-    from apportion_cli.advise_runs import LoadSimulation
-    from apportion_cli.inputs import Inputs
     from apportion_cli.trace_input import TraceInput
-    from apportion_compiler.compile import CheckResult
     from apportion_compiler.graph.graph import PolicyGraph, Scope
     from apportion_policy.pool import NodePool
-    from apportion_policy.source import SourceLocation
     from apportion_review.advise.goals import Goal
-    from apportion_review.advise.pools import PoolEdit
-    from apportion_review.advise.records import Advice, PoolChange, QuotaChange
-    from apportion_review.advise.search import Vector
-    from apportion_review.fit.quota_edits import QuotaEdit
+    from apportion_review.advise.records import Advice
 
 _RUNS = 60
-_WIDTH = 8
-"""Simulations that are chosen at a time, on any number of processors, so that the result is the same on each."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """Limits of a search, the queues that it must not change, and the pools that it may enlarge."""
+def _duration(_: click.Context, __: click.Parameter, value: str) -> float:
+    from apportion_policy.duration import parse_duration
 
-    max_runs: int
-    n_processes: int
-    seed: int
-    kept: tuple[str, ...]
-    pools: tuple[NodePool, ...]
+    try:
+        return float(parse_duration(value))
+    except ValueError:
+        raise click.BadParameter(f"`{value}` is not a duration such as 90s, 10m or 2h") from None
 
 
 @click.command()
@@ -83,6 +69,14 @@ class SearchOptions:
     help="Maximum number of simulations.",
 )
 @click.option(
+    "--max-time",
+    callback=_duration,
+    default="10m",
+    show_default=True,
+    metavar="DURATION",
+    help="Start no simulation that would probably end later, and print what was found by then.",
+)
+@click.option(
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
@@ -104,6 +98,7 @@ def advise(
     pools: tuple[str, ...],
     shard: str | None,
     max_runs: int,
+    max_time: float,
     jobs: int | None,
     seed: int,
     outputs: tuple[Output, ...],
@@ -123,6 +118,7 @@ def advise(
     apportion advise --scenario load.yaml --goal "evictions <= 2" -o patch
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.advise_runs import LoadSimulation
+    from apportion_cli.advise_search import SearchOptions, find_advice
     from apportion_cli.findings import show_findings
     from apportion_cli.fit_inputs import cluster_compiler
     from apportion_cli.inputs import read_policy
@@ -150,13 +146,15 @@ def advise(
     enlarged = _pools(checked.graph, scope, pools)
     sizes = {pool.id: pool.max_nodes for pool in enlarged}
     simulation = LoadSimulation(policy, inputs.policy, targets, as_of, load, shard, sizes)
-    options = SearchOptions(max_runs, jobs or os.cpu_count() or 1, seed, kept, enlarged)
+    options = SearchOptions(max_runs, max_time, jobs or os.cpu_count() or 1, seed, kept, enlarged)
     try:
-        advice = _advice(simulation, inputs, checked, scope, goals=wanted, options=options)
+        advice = find_advice(simulation, inputs, checked, scope, goals=wanted, options=options)
     except KeyboardInterrupt:
         console.err("apportion: interrupted")
         return ExitCode.INTERRUPTED
     _deliver(advice, outputs)
+    if advice.is_interrupted:
+        return ExitCode.INTERRUPTED
     if not advice.is_met:
         return ExitCode.FINDINGS
     return ExitCode.CHANGES if advice.has_changes else ExitCode.OK
@@ -199,107 +197,3 @@ def _deliver(advice: Advice, outputs: Sequence[Output]) -> None:
             case _:
                 text = advice_text(advice)
         deliver(current(), output, text)
-
-
-def _advice(
-    simulation: LoadSimulation,
-    inputs: Inputs,
-    checked: CheckResult,
-    scope: Scope,
-    *,
-    goals: tuple[Goal, ...],
-    options: SearchOptions,
-) -> Advice:
-    from apportion_cli.advise_patch import policy_patch
-    from apportion_cli.advise_runs import parallel_summaries
-    from apportion_review.advise.advise import SearchInputs, advise_quotas
-    from apportion_review.advise.pools import PolicyEdits, PoolEdit, searched_pools
-    from apportion_review.advise.quotas import named_as_simulated, searched_quotas, simulated_names
-    from apportion_review.advise.records import Advice
-
-    console = current()
-    graph = checked.graph
-    assert graph is not None
-    assert scope.name is not None
-    first = simulation.run(PolicyEdits())
-    if first is None:
-        raise PreconditionError("the policy has errors", hint=f"run apportion validate {simulation.source}")
-    summary = first.report.summary
-    names = simulated_names(checked.programs[scope.name], summary)
-    goals = tuple(named_as_simulated(goal, names, summary) for goal in goals)
-    known = sorted(each.name for each in summary.queues)
-    for goal in goals:
-        if goal.queue is not None and goal.queue not in known:
-            raise PreconditionError(f"the simulated cluster has no queue {goal.queue}; it has {', '.join(known)}")
-    searched = searched_quotas(graph, scope, first.report, names, goals=goals, kept=options.kept)
-    pools = searched_pools(options.pools, first.report)
-
-    def edits_of(vector: Vector) -> PolicyEdits:
-        sizes = zip(pools, vector[len(searched.quotas) :], strict=True)
-        changed = (PoolEdit(pool.pool, size) for pool, size in sizes if size != pool.present)
-        return PolicyEdits(searched.edits(vector), tuple(changed))
-
-    if not searched.quotas and not pools:
-        raise PreconditionError("; ".join(("no simulated queue has a GPU quota that can be changed", *searched.notes)))
-    if not console.quiet:
-        sizes = f" and {counted(len(pools), 'pool size')}" if pools else ""
-        console.err(
-            f"apportion: searching {counted(len(searched.quotas), 'quota')}{sizes} with at most {options.max_runs} simulations"
-        )
-    with parallel_summaries(simulation, options.n_processes) as summaries:
-        found = advise_quotas(
-            SearchInputs(
-                goals,
-                searched,
-                pools,
-                summary,
-                lambda batch: summaries.of(list(map(edits_of, batch))),
-                options.max_runs,
-                _WIDTH,
-                random.Random(options.seed).randrange,  # noqa: S311 - the search must be repeatable
-            )
-        )
-    edits = edits_of(found.found.vector) if found.found.is_met else PolicyEdits()
-    patch, unpatched = policy_patch(graph, inputs.sources, edits)
-    changes = {edit: _change(graph, inputs, edit) for edit in edits.quotas}
-    pool_changes = {edit: _pool_change(graph, inputs, edit) for edit in edits.pools}
-    return Advice(
-        cluster=simulation.targets[0].scope,
-        load=str(simulation.load),
-        goals=found.goals,
-        changes=tuple(changes.values()),
-        pool_changes=tuple(pool_changes.values()),
-        columns=(
-            *(f"{quota.queue} {quota.field} {quota.resource}" for quota in searched.quotas),
-            *(f"{pool.pool} max_nodes" for pool in pools),
-        ),
-        runs=found.runs,
-        patch=patch,
-        unpatched=tuple(changes[edit] for edit in unpatched.quotas),
-        unpatched_pools=tuple(pool_changes[edit] for edit in unpatched.pools),
-        searches_pools=bool(pools),
-        notes=searched.notes,
-        max_runs=options.max_runs,
-    )
-
-
-def _change(graph: PolicyGraph, inputs: Inputs, edit: QuotaEdit) -> QuotaChange:
-    from apportion_policy.quantity import gpu_text
-    from apportion_review.advise.records import QuotaChange
-
-    queue = graph.nodes[edit.queue].queue
-    before = getattr(graph.base.values[edit.queue], edit.field).get(edit.resource, 0)
-    declared = getattr(queue, edit.field)
-    place = _place(inputs, (queue if declared is None else declared).source)
-    return QuotaChange(edit.queue, edit.field, edit.resource, gpu_text(before), gpu_text(edit.amount), place)
-
-
-def _pool_change(graph: PolicyGraph, inputs: Inputs, edit: PoolEdit) -> PoolChange:
-    from apportion_review.advise.records import PoolChange
-
-    pool = graph.declarations.pools[edit.pool]
-    return PoolChange(edit.pool, pool.max_nodes, edit.max_nodes, _place(inputs, pool.source))
-
-
-def _place(inputs: Inputs, at: SourceLocation) -> str:
-    return f"{inputs.sources.near(at.file)}:{at.line}" if at.line else ""

@@ -37,6 +37,10 @@ def advice_json(advice: Advice) -> str:
         "notes": list(advice.notes),
         "maxRuns": advice.max_runs,
         "quotas": list(advice.columns),
-        "runs": [{"quotas": list(run.quotas), "values": list(run.values)} for run in advice.runs],
+        "stopped": advice.stopped or None,
+        "runs": [
+            {"quotas": list(run.quotas), "values": None if run.values is None else list(run.values)}
+            for run in advice.runs
+        ],
     }
     return json.dumps(document, indent=2) + "\n"

@@ -14,7 +14,7 @@ from apportion_compiler.ir.program import Program
 from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU
 from apportion_review.advise.goals import Goal
-from apportion_review.advise.search import Problem, Variable, Vector
+from apportion_review.advise.problem import Problem, Variable, Vector
 from apportion_review.fit.quota_edits import QuotaEdit
 from apportion_runtime.sim.report.report import Report
 from apportion_runtime.sim.report.summary import Summary, upwards
@@ -107,16 +107,22 @@ class SearchedQuotas:
 def simulated_names(program: Program, summary: Summary) -> dict[str, tuple[str, str | None]]:
     """Return the name of each queue in a simulation, and the GPU model if its engine divides queues by model."""
     simulated = {each.name for each in summary.queues}
+    return {id_: (name, model) for id_, name, model in _names(program) if name in simulated}
+
+
+def possible_names(program: Program) -> set[str]:
+    """Return the names by which goals may refer to a queue of the policy."""
+    return {queue.id for queue in program.queues} | {name for _, name, _ in _names(program)}
+
+
+def _names(program: Program) -> Iterator[tuple[str, str, str | None]]:
+    """Yield the id of each queue in each partition, with its name and the GPU model."""
     partitions, root = partitions_of(program), TRAITS[program.engine].path_root
-    found: dict[str, tuple[str, str | None]] = {}
     for partition, names in zip(partitions, queue_names(program, partitions), strict=True):
         for queue in program.queues:
-            if not all(id_ in names for id_ in queue.path):
-                continue
-            name = names[queue.id] if root is None else ".".join((root, *(names[id_] for id_ in queue.path)))
-            if name in simulated:
-                found[queue.id] = name, partition.model
-    return found
+            if all(id_ in names for id_ in queue.path):
+                path = names[queue.id] if root is None else ".".join((root, *(names[id_] for id_ in queue.path)))
+                yield queue.id, path, partition.model
 
 
 def named_as_simulated(goal: Goal, names: Mapping[str, tuple[str, str | None]], summary: Summary) -> Goal:
@@ -158,9 +164,9 @@ def searched_quotas(
                 notes.append(f"the {field if field == LIMIT else 'guarantee'} of {id_} is left unchanged: {quota}")
             elif quota is not None and (quota.present < peak or (field == GUARANTEED and quota.present)):
                 found.append((quota, max(quota.present, peak)))
-    guarantees = [index for index, (quota, _) in enumerate(found) if quota.field == GUARANTEED]
+    guarantees = {index: quota for index, (quota, _) in enumerate(found) if quota.field == GUARANTEED}
     variables = tuple(
-        Variable(quota.present, min(quota.present, 1), most, tuple(other for other in guarantees if other != index))
+        Variable(quota.present, min(quota.present, 1), most, _rivals(index, guarantees))
         if quota.field == GUARANTEED
         else Variable(quota.present, quota.present, most)
         for index, (quota, most) in enumerate(found)
@@ -173,6 +179,16 @@ def searched_quotas(
         tuple(goal.measure.is_wait and goal.queue is not None for goal in goals),
     )
     return SearchedQuotas(quotas, problem, tuple(_parents(graph, scope, names)), tuple(notes))
+
+
+def _rivals(index: int, guarantees: Mapping[int, SearchedQuota]) -> tuple[int, ...]:
+    """Return the guarantees from which GPUs can be taken: those of the same model, or of any."""
+    resource = guarantees[index].resource
+    return tuple(
+        other
+        for other, quota in guarantees.items()
+        if other != index and (GPU in (resource, quota.resource) or quota.resource == resource)
+    )
 
 
 def _quota(graph: PolicyGraph, scope: Scope, id_: str, model: str | None, field: str) -> SearchedQuota | str | None:

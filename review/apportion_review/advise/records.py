@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from apportion_review.advise.goals import Goal
 
+INTERRUPTED = "interrupted"
+"""Why a search was stopped by its user."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuotaChange:
@@ -60,10 +63,13 @@ class GoalResult:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One simulation: the quotas in GPUs on the cluster, then the sizes of pools, and the value of each goal."""
+    """One simulation: the quotas in GPUs on the cluster, then the sizes of pools, and the value of each goal.
+
+    `values` is None if it ended early, when it was certain that a goal is missed.
+    """
 
     quotas: tuple[int, ...]
-    values: tuple[float, ...]
+    values: tuple[float, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,8 @@ class Advice:
         searches_pools: Whether the search may enlarge pools.
         notes: What was not searched.
         max_runs: Maximum number of simulations.
+        required: If goals exclude each other, the index of each, and GPUs guaranteed to its queues that miss it.
+        stopped: Why the search was stopped, if it was: `interrupted`, or the limit.
     """
 
     cluster: str
@@ -99,11 +107,18 @@ class Advice:
     searches_pools: bool = False
     notes: tuple[str, ...] = ()
     max_runs: int = 0
+    required: tuple[tuple[int, int], ...] = ()
+    stopped: str = ""
 
     @property
     def is_met(self) -> bool:
         """Whether all goals are met, with the changes if there are any."""
         return all(result.is_met for result in self.goals)
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the user stopped the search."""
+        return self.stopped == INTERRUPTED
 
     @property
     def has_changes(self) -> bool:

@@ -1,122 +1,24 @@
 """Search for the smallest change of some integers under which every goal is met, in few evaluations.
 
 An evaluation is expensive, so the search tries extremes first: if all units go to the quotas that a goal depends on and
-the goal is still missed, no quota meets it alone. Then it moves units in large steps towards missed goals, with smaller
-steps when none helps, and from random points when the steps are used up. A change that meets all goals is reduced by
-bisection: as a whole, by pairs of a raised and a lowered quota, and each quota by itself.
+the goal is still missed, no quota meets it alone. Then it narrows the `brackets` of all goals together. If what they
+give misses a goal, it moves units in large steps towards missed goals, with smaller steps when none helps, and from
+random points when the steps are used up (`moves`). `reduction` then removes the parts of the change that no goal needs.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
-Vector = tuple[int, ...]
-Excesses = tuple[float, ...]
-"""By how much each goal is missed, 0 if it is met."""
-Evaluate = Callable[[Sequence[Vector]], Sequence[Excesses | None]]
-"""Evaluates vectors; None for one that is not a valid policy, which is not counted as a run."""
+from apportion_review.advise.brackets import Bracket, brackets_of, compose, lowest, narrow
+from apportion_review.advise.moves import approach, approach_at_random, changed, missed_goals
+from apportion_review.advise.problem import Draw, Problem, Search, Vector, first_index
+from apportion_review.advise.reduction import reduced
 
-Draw = Callable[[int], int]
-"""Draws an integer from 0 to below its argument."""
-
-_SMALLEST_STEP = 1 / 64
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """An integer to choose.
-
-    Attributes:
-        present: Its value in the policy.
-        least: Minimum.
-        most: Maximum.
-        rivals: Indices of the variables from which its units can be taken; empty if it needs no units of others.
-        weight: The cost of one unit.
-    """
-
-    present: int
-    least: int
-    most: int
-    rivals: tuple[int, ...] = ()
-    weight: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is searched.
-
-    Attributes:
-        variables: The integers.
-        helpful: For each goal, the variables whose increase may help it.
-        is_monotonic: For each goal, whether the extreme of these variables is the best that can be done for it.
-    """
-
-    variables: tuple[Variable, ...]
-    helpful: tuple[tuple[int, ...], ...]
-    is_monotonic: tuple[bool, ...]
-
-    @property
-    def present(self) -> Vector:
-        """The values in the policy."""
-        return tuple(variable.present for variable in self.variables)
-
-    def cost(self, vector: Vector) -> int:
-        """Return the sum of all changes, each by the weight of its variable."""
-        pairs = zip(vector, self.variables, strict=True)
-        return sum(variable.weight * abs(value - variable.present) for value, variable in pairs)
-
-
-@dataclass(slots=True)
-class Search:
-    """The evaluations of a search, in order, and its limit.
-
-    Attributes:
-        problem: What is searched.
-        evaluate: The evaluation.
-        max_runs: Maximum number of evaluations of valid vectors.
-        width: Number of vectors to evaluate at a time. The result does not depend on how many run in parallel.
-        runs: Valid evaluated vectors, in order, with the excesses of the goals.
-    """
-
-    problem: Problem
-    evaluate: Evaluate
-    max_runs: int
-    width: int
-    runs: dict[Vector, Excesses] = field(default_factory=dict)
-    _invalid: set[Vector] = field(default_factory=set)
-
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether the maximum number of evaluations is reached."""
-        return len(self.runs) >= self.max_runs
-
-    def run(self, vectors: Iterable[Vector]) -> None:
-        """Evaluate vectors that have not been evaluated, as far as the limit allows."""
-        wanted = [v for v in dict.fromkeys(vectors) if v not in self.runs and v not in self._invalid]
-        for begin in range(0, len(wanted), self.width):
-            batch = wanted[begin : begin + min(self.width, self.max_runs - len(self.runs))]
-            for vector, excesses in zip(batch, self.evaluate(batch) if batch else (), strict=True):
-                if excesses is None:
-                    self._invalid.add(vector)
-                else:
-                    self.runs[vector] = excesses
-
-    def meets(self, vector: Vector, goals: Sequence[int] | None = None) -> bool:
-        """Return whether a vector is valid and meets goals, all by default; False if it cannot be evaluated."""
-        self.run([vector])
-        excesses = self.runs.get(vector)
-        return excesses is not None and not any(
-            excess for goal, excess in enumerate(excesses) if goals is None or goal in goals
-        )
-
-    def best(self) -> Vector:
-        """Return the vector that misses the goals least, of those the one with the smallest change."""
-        return min(self.runs, key=self._rank)
-
-    def _rank(self, vector: Vector) -> tuple[float, int, Vector]:
-        return sum(self.runs[vector]), self.problem.cost(vector), vector
+_MORE_RUNS = 16
+"""Further evaluations after it seems that the goals cannot be met together, as goals may depend on other quotas, too."""
+_STEPS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +29,14 @@ class Found:
         vector: The smallest change found that meets all goals; otherwise the one that misses them least.
         is_met: Whether it meets all goals.
         unattained: Goals that are missed even if every unit is given to them.
+        required: If goals exclude each other, for each of them the units of its quotas that miss it; otherwise empty.
         costs: For each goal, the sum of changes that meets this goal alone; empty if not all are met.
     """
 
     vector: Vector
     is_met: bool
     unattained: tuple[int, ...] = ()
+    required: tuple[tuple[int, int], ...] = ()
     costs: tuple[int, ...] = ()
 
 
@@ -143,202 +47,100 @@ def find(search: Search, draw: Draw) -> Found:
     """
     problem = search.problem
     search.run([problem.present])
-    missed = _missed(search, problem.present)
+    missed = missed_goals(search, problem.present)
     if not missed:
         return Found(problem.present, is_met=True, costs=(0,) * len(problem.helpful))
-    extremes = {goal: _extreme(problem, [goal]) for goal in missed}
-    search.run([*extremes.values(), _extreme(problem, missed)])
-    # An extreme that is not a valid policy says nothing.
-    unattained = tuple(
-        goal
-        for goal, vector in extremes.items()
-        if problem.is_monotonic[goal] and vector in search.runs and search.runs[vector][goal] > 0
-    )
+    unattained = _unattained(search, missed)
     if unattained:
         return Found(search.best(), is_met=False, unattained=unattained)
-    _approach(search)
-    while not search.is_exhausted and not search.meets(search.best()):
-        before = len(search.runs)
-        search.run([_random(problem, draw) for _ in range(4 * search.width)])
-        _approach(search)
-        if len(search.runs) == before:
-            break
+    if problem.can_grow:
+        search.run([_with_most_machines(problem)])
+        brackets: tuple[Bracket, ...] = ()
+    else:
+        brackets = tuple(brackets_of(problem, missed))
+    own = {bracket.goal for bracket in brackets} & set(missed)
+    is_exclusive = bool(own) and not narrow(search, brackets, own)
+    if is_exclusive:
+        search.max_runs = min(search.max_runs, search.n_runs + _MORE_RUNS)
+    elif len(own) > 1:
+        _run_alone(search, brackets, own)
+    if not search.meets(search.best()):
+        approach(search)
+        approach_at_random(search, draw)
     best = search.best()
     if not search.meets(best):
-        return Found(best, is_met=False)
-    reduced = _reduced(search, best)
-    return Found(reduced, is_met=True, costs=_costs(search, reduced))
+        required = tuple((each.goal, _units(problem, each)) for each in brackets if each.goal in own)
+        return Found(best, is_met=False, required=required if is_exclusive else ())
+    best = reduced(search, best, in_pairs=best != lowest(search, brackets, own))
+    return Found(best, is_met=True, costs=_costs(search, best))
 
 
-def _missed(search: Search, vector: Vector) -> list[int]:
-    return [goal for goal, excess in enumerate(search.runs[vector]) if excess]
+def _with_most_machines(problem: Problem) -> Vector:
+    return tuple(variable.most if variable.is_capacity else variable.present for variable in problem.variables)
 
 
-def _approach(search: Search) -> None:
-    """Move from the best vector towards missed goals, with smaller steps when none helps."""
-    step = 1.0
-    while step >= _SMALLEST_STEP and not search.is_exhausted:
-        at = search.best()
-        missed = _missed(search, at)
-        if not missed:
-            return
-        search.run(_moves(search.problem, at, missed, step))
-        if search.best() == at:
-            step /= 2
-
-
-def _moves(problem: Problem, at: Vector, missed: Sequence[int], step: float) -> Iterator[Vector]:
-    for goal in missed:
-        for index in problem.helpful[goal]:
-            yield from _raised(problem, at, index, step)
+def _unattained(search: Search, missed: Sequence[int]) -> tuple[int, ...]:
+    """Return the goals that are missed although their quotas have every unit; goals that are met together are not tried."""
+    problem = search.problem
+    together = extreme(search, missed)
+    search.run([together])
+    at_best: dict[Vector, Sequence[int]] = {together: missed}
     if len(missed) > 1:
-        together = at
-        for goal in missed:
-            for index in problem.helpful[goal]:
-                together = next(iter(_raised(problem, together, index, step)), together)
-        yield together
+        excesses = search.runs.get(together)
+        alone: dict[Vector, Sequence[int]] = {
+            extreme(search, [goal]): [goal] for goal in missed if excesses is None or excesses[goal]
+        }
+        search.run(alone)
+        at_best = alone
+    # An extreme that is not a valid policy says nothing.
+    return tuple(
+        goal
+        for vector, goals in at_best.items()
+        for goal in goals
+        if problem.is_monotonic[goal] and vector in search.runs and search.runs[vector][goal] > 0
+    )
 
 
-def _raised(problem: Problem, at: Vector, index: int, step: float) -> Iterator[Vector]:
-    """Yield vectors with a higher value: with units of all rivals, with free units, with units of each rival alone."""
-    variable = problem.variables[index]
-    wanted = math.ceil(step * (variable.most - at[index]))
-    if wanted <= 0:
-        return
-    spare = {rival: at[rival] - problem.variables[rival].least for rival in variable.rivals}
-    available = sum(spare.values())
-    if available:
-        yield _taken(at, index, min(wanted, available), spare)
-    yield _with(at, {index: at[index] + wanted})
-    if len(spare) > 1:
-        for rival, held in spare.items():
-            if held:
-                yield _taken(at, index, min(wanted, held), {rival: held})
-
-
-def _taken(at: Vector, index: int, amount: int, spare: Mapping[int, int]) -> Vector:
-    """Return a vector with an amount moved to a variable, from others in proportion to what they can spare."""
-    total = sum(spare.values())
-    changes, left = {index: at[index] + amount}, amount
-    for rival, held in sorted(spare.items(), key=lambda item: (-item[1], item[0])):
-        part = min(held, left, math.ceil(amount * held / total))
-        changes[rival] = at[rival] - part
-        left -= part
-    return _with(at, changes)
-
-
-def _with(at: Vector, changes: Mapping[int, int]) -> Vector:
-    return tuple(changes.get(index, value) for index, value in enumerate(at))
-
-
-def _extreme(problem: Problem, goals: Sequence[int]) -> Vector:
-    """Return the vector with as much as possible for some goals."""
-    at = problem.present
+def extreme(search: Search, goals: Sequence[int]) -> Vector:
+    """Return the vector with as much as possible for some goals, and as little as possible for the others."""
+    problem = search.problem
     raised = {index for goal in goals for index in problem.helpful[goal]}
-    for index in sorted(raised):
-        variable = problem.variables[index]
-        others = {r: at[r] - problem.variables[r].least for r in variable.rivals if r not in raised}
-        wanted = variable.most - at[index]
-        if others and sum(others.values()):
-            at = _taken(at, index, min(wanted, sum(others.values())), others)
-        elif not variable.rivals:
-            at = _with(at, {index: variable.most})
+    rivals = {rival for index in raised for rival in problem.variables[index].rivals} - raised
+    at = changed(problem.present, {index: problem.variables[index].least for index in rivals})
+
+    def higher(part: int) -> Vector:
+        values = {index: problem.variables[index] for index in raised}
+        return changed(at, {i: v.present + (v.most - v.present) * part // _STEPS for i, v in values.items()})
+
+    parts = range(1, _STEPS + 1)
+    part = first_index(parts, lambda part: not search.is_valid(higher(part)))
+    return _filled(search, higher(part), sorted(raised))
+
+
+def _filled(search: Search, at: Vector, raised: Sequence[int]) -> Vector:
+    """Return a valid vector with the highest values of some variables, one after the other."""
+    for index in raised:
+        values = range(at[index] + 1, search.problem.variables[index].most + 1)
+        n_more = first_index(values, lambda value, at=at, index=index: not search.is_valid(changed(at, {index: value})))  # type: ignore[misc]
+        at = changed(at, {index: at[index] + n_more})
     return at
 
 
-def _random(problem: Problem, draw: Draw) -> Vector:
-    """Return a vector whose units are those of the present one, distributed at random among rivals."""
-    at = list(problem.present)
-    for index, variable in enumerate(problem.variables):
-        if not variable.rivals:
-            at[index] = variable.present + draw(variable.most - variable.present + 1)
-            continue
-        rival = variable.rivals[draw(len(variable.rivals))]
-        movable = min(variable.most - at[index], at[rival] - problem.variables[rival].least)
-        if movable > 0:
-            amount = draw(movable + 1)
-            at[index] += amount
-            at[rival] -= amount
-    return tuple(at)
+def _units(problem: Problem, bracket: Bracket) -> int:
+    return sum(bracket.values(problem, bracket.misses).values())
 
 
-def _reduced(search: Search, vector: Vector) -> Vector:
-    """Return a vector with a change that cannot be reduced in one of the tried ways."""
-    present = search.problem.present
-    vector = _bisected(search, vector, lambda part: _between(present, vector, part))
-    changed = sorted(
-        (index for index in range(len(present)) if vector[index] != present[index]),
-        key=lambda index: -search.problem.variables[index].weight * abs(vector[index] - present[index]),
-    )
-    for raised in changed:
-        for lowered in changed:
-            if vector[raised] > present[raised] and vector[lowered] < present[lowered]:
-                vector = _without_pair(search, vector, raised, lowered)
-    for index in changed:
-        vector = _without(search, vector, index)
-    return vector
-
-
-def _between(present: Vector, vector: Vector, part: int, whole: int = 1024) -> Vector:
-    # Units are never given before they are taken, so that the sum stays within the capacity.
-    return tuple(p + math.floor((v - p) * part / whole) for p, v in zip(present, vector, strict=True))
-
-
-def _bisected(
-    search: Search,
-    vector: Vector,
-    at: Callable[[int], Vector],
-    whole: int = 1024,
-    goals: Sequence[int] | None = None,
-) -> Vector:
-    """Return the vector of the smallest part found that meets some goals, all by default; `at(whole)` does."""
-    low, high = 0, whole
-    while high - low > 1:
-        middle = (low + high) // 2
-        tried = at(middle)
-        if tried == at(high):
-            high = middle
-        elif tried == at(low):
-            low = middle
-        elif search.meets(tried, goals):
-            high = middle
-        else:
-            low = middle
-    return at(high) if high < whole else vector
-
-
-def _without_pair(search: Search, vector: Vector, raised: int, lowered: int) -> Vector:
-    present = search.problem.present
-    amount = min(vector[raised] - present[raised], present[lowered] - vector[lowered])
-
-    def kept(part: int) -> Vector:
-        back = amount - part
-        return _with(vector, {raised: vector[raised] - back, lowered: vector[lowered] + back})
-
-    return _bisected(search, vector, kept, amount)
-
-
-def _without(search: Search, vector: Vector, index: int) -> Vector:
-    change = vector[index] - search.problem.present[index]
-    if not change:
-        return vector
-    sign = 1 if change > 0 else -1
-    reset = _with(vector, {index: search.problem.present[index]})
-    if search.meets(reset):
-        return reset
-    return _bisected(
-        search, vector, lambda part: _with(vector, {index: vector[index] - sign * (abs(change) - part)}), abs(change)
-    )
+def _run_alone(search: Search, brackets: Sequence[Bracket], own: Collection[int]) -> None:
+    """Evaluate what each goal needs by itself, which shows its cost, and may be enough for the others as well."""
+    alone = (compose(search, brackets, {each.goal: each.holds}) for each in brackets if each.goal in own)
+    search.run([vector for vector in alone if vector is not None])
 
 
 def _costs(search: Search, vector: Vector) -> tuple[int, ...]:
-    """Return for each goal the cost of the smallest part of a change that meets this goal alone."""
+    """Return for each goal the cost of the smallest evaluated part of a change that meets this goal."""
     problem = search.problem
-    costs: list[int] = []
-    for goal in range(len(problem.helpful)):
-        if search.meets(problem.present, [goal]):
-            costs.append(0)
-            continue
-        alone = _bisected(search, vector, lambda part: _between(problem.present, vector, part), goals=[goal])
-        costs.append(problem.cost(alone))
-    return tuple(costs)
+    parts = {part: excesses for part, excesses in search.evaluated().items() if problem.is_part(part, vector)}
+    return tuple(
+        min(problem.cost(part) for part, excesses in parts.items() if excesses[goal] == 0)
+        for goal in range(len(problem.helpful))
+    )

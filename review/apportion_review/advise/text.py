@@ -30,7 +30,8 @@ def advice_text(advice: Advice) -> str:
                 f"{change.place}: set `{change.field}` of queue `{change.queue}` to {change.after}; the value is not a literal that a patch can replace."
             )
         )
-    paragraphs += [_wrapped(f"Note: {note}.") for note in advice.notes]
+    paragraphs += [_wrapped(f"Note: {note}.") for note in (*advice.notes, *_stopped(advice))]
+    paragraphs += _runs(advice)
     return "\n\n".join(paragraphs) + "\n" + (f"\n{advice.patch}" if advice.patch else "")
 
 
@@ -43,14 +44,46 @@ def _headline(advice: Advice) -> str:
         return _wrapped(
             f"{advice.cluster}: {_counted_changes(advice)} {agreeing(n_changes, 'meets', 'meet')} {'the goal' if len(advice.goals) == 1 else f'the {n_goals}'} ({n_runs})."
         )
+    most = "" if advice.required else f" of at most {advice.max_runs}"
     hopeless = [result for result in advice.goals if not result.is_attainable]
     if hopeless:
         return _wrapped(
             f"{advice.cluster}: no quotas were found that meet the goal for the {_listed(hopeless)} ({n_runs})."
         )
     return _wrapped(
-        f"{advice.cluster}: no quotas were found that meet {'the goal' if len(advice.goals) == 1 else f'the {n_goals}'} ({n_runs} of at most {advice.max_runs})."
+        f"{advice.cluster}: no quotas were found that meet {'the goal' if len(advice.goals) == 1 else f'the {n_goals}'} ({n_runs}{most})."
     )
+
+
+def _stopped(advice: Advice) -> Iterator[str]:
+    if advice.stopped:
+        more = "a smaller change may exist" if advice.is_met else "a longer search may find one"
+        yield f"the search was stopped by {'an interrupt' if advice.is_interrupted else advice.stopped}; {more}"
+
+
+def _runs(advice: Advice) -> Iterator[str]:
+    """Yield a table of the simulations, without the quotas that were never changed, if it is narrow enough."""
+    if len(advice.runs) < 2:
+        return
+    varied = [
+        index
+        for index, values in enumerate(zip(*(run.quotas for run in advice.runs), strict=True))
+        if len(set(values)) > 1
+    ]
+    head = [advice.columns[index].removesuffix(" guaranteed gpu") for index in varied]
+    rows = [("simulation", *head, *(result.goal.subject for result in advice.goals))]
+    for number, run in enumerate(advice.runs, 1):
+        values = (
+            ("missed",) * len(advice.goals)
+            if run.values is None
+            else tuple(result.goal.amount_text(value) for result, value in zip(advice.goals, run.values, strict=True))
+        )
+        rows.append((str(number), *(str(run.quotas[index]) for index in varied), *values))
+    table = _table(rows)
+    if len(table.partition("\n")[0]) <= _WIDTH:
+        yield table
+    else:
+        yield _wrapped(f"-o json lists the {len(advice.runs)} simulations.")
 
 
 def _listed(results: Sequence[GoalResult]) -> str:
@@ -61,7 +94,7 @@ def _goals(advice: Advice) -> Iterator[str]:
     # If no change is proposed, `then` is the closest found.
     then = "closest" if not advice.is_met else "then"
     has_after = len(advice.runs) > 1
-    has_costs = len(advice.goals) > 1 and advice.has_changes
+    has_costs = len(advice.goals) > 1 and all(result.cost is not None for result in advice.goals)
     rows = [("goal", "at most", "now", *((then,) if has_after else ()), *(("alone",) if has_costs else ()))]
     for result in advice.goals:
         goal = result.goal
@@ -69,6 +102,7 @@ def _goals(advice: Advice) -> Iterator[str]:
         cost = (counted(result.cost, "GPU") if result.cost else "no change",) if has_costs else ()
         rows.append((goal.subject, goal.amount_text(goal.bound), goal.amount_text(result.before), *after, *cost))
     yield _table(rows)
+    yield from _required(advice)
     more_nodes = " and the largest node pools that were tried" if advice.searches_pools else ""
     requires = "less load" if advice.searches_pools else "more GPUs (add --pool to search pool sizes) or less load"
     for result in advice.goals:
@@ -76,6 +110,18 @@ def _goals(advice: Advice) -> Iterator[str]:
             yield _wrapped(
                 f"Even with the largest possible guarantee{more_nodes}, the {result.goal.subject} is {result.goal.amount_text(result.at_best)}: the goal requires {requires}."
             )
+
+
+def _required(advice: Advice) -> Iterator[str]:
+    """Yield why goals exclude each other."""
+    if advice.required:
+        parts = [
+            f"the {advice.goals[number].goal.subject} requires more than {counted(n_gpus, 'guaranteed GPU')}"
+            for number, n_gpus in advice.required
+        ]
+        yield _wrapped(
+            f"In these simulations, {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}, but the guarantees do not leave enough GPUs: the goals require more GPUs or less load."
+        )
 
 
 def _counted_changes(advice: Advice) -> str:

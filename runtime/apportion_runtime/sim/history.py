@@ -5,6 +5,7 @@ Times are seconds since the start of the simulation; GPUs are devices, including
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -204,6 +205,11 @@ class History:
         if waited is not None:
             workload, queue, since = waited
             self.waits.append(GroupWait(group, workload, queue, since, None))
+
+    def open_waits(self) -> Iterator[tuple[str, float]]:
+        """Yield the queue of each pod group that waits, and since when."""
+        for _, queue, since_s in self._waiting.values():
+            yield queue, since_s
 
     def sample(self, queue: str, sample: Sample) -> None:
         """Record a queue's sample if it changed."""

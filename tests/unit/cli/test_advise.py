@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from apportion_cli import advise_runs
 from apportion_review.schemas import schema_text
 
 from .conftest import Run
@@ -88,6 +89,50 @@ def test_goals_that_exclude_each_other_are_reported(run: Run, files: Path) -> No
     assert advice.code == 1
     assert "no quotas were found that meet the 2 goals" in " ".join(advice.out.split())
     assert "+++" not in advice.out
+
+
+def test_search_ends_when_its_time_is_over(run: Run, files: Path) -> None:
+    asked = ("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--jobs", "1", "--max-time", "0s", "-q")
+    advice = run(*asked)
+    assert advice.code == 1
+    assert "stopped by the time limit of 0s (--max-time); a longer search" in " ".join(advice.out.split())
+    assert _document(run(*asked, "--json").out)["stopped"] == "the time limit of 0s (--max-time)"
+
+
+def test_interrupted_search_prints_what_it_found(run: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    summaries = advise_runs.Simulations.summaries
+    n_batches = 0
+
+    def interrupted(*arguments: Any) -> Any:
+        nonlocal n_batches
+        n_batches += 1
+        if n_batches == 3:
+            monkeypatch.setattr(advise_runs, "_summary", _interrupt)
+        return summaries(*arguments)
+
+    monkeypatch.setattr(advise_runs.Simulations, "summaries", interrupted)
+    advice = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--jobs", "1", "-q")
+    assert advice.code == 130
+    assert "stopped by an interrupt; a smaller change may exist" in " ".join(advice.out.split())
+    assert "+++ b/policy.py" in advice.out
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_unknown_queue_is_refused_before_the_simulation(run: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advise_runs.Simulations, "baseline", _interrupt)
+    refused = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", "p90 wait of vision <= 5m")
+    assert (refused.code, "no queue vision; it has batch, serving" in refused.err) == (3, True)
+
+
+def test_report_lists_the_simulations(run: Run, files: Path) -> None:
+    advice = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--jobs", "1", "-q")
+    lines = advice.out.splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith("simulation"))
+    assert lines[begin].split() == ["simulation", "batch", "serving", "p90", "wait", "of", "serving"]
+    assert lines[begin + 1].split()[:3] == ["1", "7", "1"]
 
 
 def test_goal_beyond_the_capacity_is_reported_with_the_best_value(run: Run, files: Path) -> None:

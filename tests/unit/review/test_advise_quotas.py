@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
+from apportion_review.advise.problem import Problem, Variable
 from apportion_review.advise.quotas import GUARANTEED, LIMIT, ParentGuarantee, SearchedQuota, SearchedQuotas
-from apportion_review.advise.search import Problem, Variable
 
 
 def _quota(queue: str, present: int, *, field: str = GUARANTEED, share: str = "1") -> SearchedQuota:
