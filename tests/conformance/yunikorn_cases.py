@@ -155,13 +155,14 @@ class _Replay:
             ask["key"],
             application,
             ask["amounts"],
-            (self._now, self._number),
+            (ask.get("created", self._now), self._number),
             ask.get("priority", 0),
             ask.get("group", ""),
             is_placeholder=ask.get("placeholder", False),
             may_be_preempted=not ask.get("opt_out"),
             may_preempt=not ask.get("never"),
             is_originator=ask.get("originator", False),
+            required_node=ask.get("required", ""),
         )
         if ask.get("bound"):
             node = partition.nodes.get(ask["bound"])

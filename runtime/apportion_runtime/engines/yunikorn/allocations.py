@@ -31,12 +31,14 @@ class Allocation:
         may_be_preempted: Whether its pod accepts preemption; one that does not is evicted last.
         may_preempt: Whether it may preempt others.
         is_originator: Whether it is the first pod of its application.
+        required_node: The only node on which it may run, which is that of a DaemonSet's pod; empty for others.
         node: Its node once it is allocated.
         counterpart: The placeholder that it replaces, or the allocation that replaces it, while that is under way.
         is_released: Whether it is a placeholder that is being removed.
         is_preempted: Whether it is being evicted.
         has_preempted: Whether pods have been evicted for it, which happens once.
         checked_at: When preemption was last attempted for it.
+        order: Its place among the requests of its application; None if it was made before the scheduler started.
         why: Why the last attempt to place it failed.
     """
 
@@ -50,6 +52,7 @@ class Allocation:
     may_be_preempted: bool = True
     may_preempt: bool = True
     is_originator: bool = False
+    required_node: str = ""
     is_allocated: bool = False
     node: Node | None = None
     counterpart: Allocation | None = None
@@ -57,6 +60,7 @@ class Allocation:
     is_preempted: bool = False
     has_preempted: bool = False
     checked_at: float = -math.inf
+    order: tuple[int, float, int] | None = None
     why: str = field(default="", compare=False)
 
     @property

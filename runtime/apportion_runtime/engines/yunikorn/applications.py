@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from apportion_runtime.engines.yunikorn.allocations import Allocation
-from apportion_runtime.engines.yunikorn.amounts import Amounts, is_zero, minus, plus, pruned
+from apportion_runtime.engines.yunikorn.amounts import Amounts, fits, is_zero, minus, plus, pruned
 from apportion_runtime.engines.yunikorn.nodes import Node
 from apportion_runtime.engines.yunikorn.queues import NO_PRIORITY, Queue
 
@@ -110,7 +110,11 @@ class Application:
     in_order: list[tuple[tuple[int, float, int], Allocation]] = field(
         default_factory=list[tuple[tuple[int, float, int], Allocation]]
     )
-    """The pending requests by priority, then age."""
+    """The pending requests by priority, then age in seconds."""
+    _keys: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
+    """The priorities and ages of all requests, in this order."""
+    _ties: dict[tuple[int, float], tuple[int, int]] = field(default_factory=dict[tuple[int, float], tuple[int, int]])
+    """The first and last place among requests of the same priority and age."""
     allocations: dict[str, Allocation] = field(default_factory=dict[str, Allocation])
     reservations: dict[str, tuple[Node, Allocation, float]] = field(
         default_factory=dict[str, tuple[Node, Allocation, float]]
@@ -135,6 +139,7 @@ class Application:
         if self.phase in (Phase.NEW, Phase.COMPLETING):
             self.run()
         self._add(request)
+        self._enqueue(request)
         if request.priority > self.priority:
             self._set_priority(request.priority)
         self.pending = pruned(plus(self.pending, request.amounts))
@@ -149,16 +154,33 @@ class Application:
 
     def _add(self, request: Allocation) -> None:
         self.requests[request.key] = request
-        if not request.is_allocated:
-            self._enqueue(request)
         if request.is_placeholder:
             self.counts.setdefault(request.task_group, PlaceholderCounts()).n_all += 1
 
     def _enqueue(self, request: Allocation) -> None:
+        """Insert a request: before others of its priority and age unless these are the last (sortedRequests)."""
+        key = -request.priority, request.created[0]
+        first, last = self._ties.get(key, (0, -1))
+        if not self._keys or key >= self._keys[-1]:
+            place = last = last + 1
+        else:
+            place = first = first - 1
+        self._ties[key] = first, last
+        insort(self._keys, key)
+        request.order = *key, place
+        self._wait(request)
+
+    def _wait(self, request: Allocation) -> None:
         insort(self.in_order, (_order(request), request), key=lambda each: each[0])
 
     def _dequeue(self, request: Allocation) -> None:
         del self.in_order[bisect_left(self.in_order, _order(request), key=lambda each: each[0])]
+
+    def _forget(self, request: Allocation) -> None:
+        if request.order is not None:
+            del self._keys[bisect_left(self._keys, request.order[:2])]
+        if not self._keys:
+            self._ties.clear()
 
     def _set_priority(self, priority: int) -> None:
         self.priority = priority
@@ -181,7 +203,7 @@ class Application:
     def give_back(self, request: Allocation) -> None:
         """Mark an allocated request as pending again."""
         request.is_allocated = False
-        self._enqueue(request)
+        self._wait(request)
         if request.priority > self.priority:
             self._set_priority(request.priority)
         self.pending = plus(self.pending, request.amounts)
@@ -269,6 +291,7 @@ class Application:
                 self.pending = pruned(minus(self.pending, request.amounts))
                 self.queue.remove_pending(request.amounts)
                 self._dequeue(request)
+            self._forget(request)
             self._lower_priority(request)
         self._complete_if_empty(now)
 
@@ -282,6 +305,8 @@ class Application:
         self.pending = {}
         self.requests.clear()
         self.in_order.clear()
+        self._keys.clear()
+        self._ties.clear()
         self._set_priority(NO_PRIORITY)
         self._complete_if_empty(now)
 
@@ -294,7 +319,8 @@ class Application:
         """Reserve a node for a request; return whether it was possible."""
         if request.key not in self.requests or request.is_allocated or request.key in self.reservations:
             return False
-        if node.reservations:
+        shares = request.required_node and all(other.required_node for other in node.reservations.values())
+        if (node.reservations and not shares) or not fits(node.capacity, request.amounts):
             return False
         node.reservations[request.key] = request
         self.reservations[request.key] = (node, request, now)
@@ -342,4 +368,5 @@ class Application:
 
 
 def _order(request: Allocation) -> tuple[int, float, int]:
-    return -request.priority, *request.created
+    assert request.order is not None
+    return request.order

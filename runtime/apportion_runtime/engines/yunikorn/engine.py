@@ -199,12 +199,11 @@ class YuniKorn(PlainEngine):
                 self._partition.release(victim, now)
                 found = True
                 continue
-            ours, theirs = by.application.queue.path, victim.application.queue.path
+            rule, ask, because = _reason(victim, by)
             evict(
                 self.cluster_state, self.workloads.kubelet, pod,
-                action=_PREEMPT, rule="guaranteed", by=self.cluster_state.pods.get(by.key),
-                message=f"preempting allocations to free up resources to run ask: {by.key}",
-                because=f"queue {theirs} exceeds its guarantee, and queue {ours} is within its guarantee",
+                action=_PREEMPT, rule=rule, by=self.cluster_state.pods.get(by.key),
+                message=f"preempting allocations to free up resources to run {ask}: {by.key}", because=because,
             )  # fmt: skip
         return found
 
@@ -241,7 +240,8 @@ class YuniKorn(PlainEngine):
                 request = blocked[0] if blocked else None
             else:
                 self.explain(pod, request.why or untried or "waiting to be scheduled")
-            if request is not None and self._lacks_node(request):
+            # A new node does not help a pod that requires another.
+            if request is not None and not request.required_node and self._lacks_node(request):
                 unplaced.append(pod)
         return unplaced
 
@@ -275,6 +275,8 @@ class YuniKorn(PlainEngine):
     def _moments(self, now: float) -> Iterator[float]:
         yield self._partition.next_timer()
         for request in self._partition.requests():
+            if request.required_node:
+                continue
             yield request.created[0] + RESERVATION_DELAY_S + _AFTER_S
             if self._partition.preempts and request.may_preempt and not request.has_preempted:
                 at = preempts_at(request, request.application.queue.settings.preemption_delay_s)
@@ -293,3 +295,12 @@ class YuniKorn(PlainEngine):
             if self._samples.get(path, Sample(at, 0.0, 0.0, -1.0, 0.0))[1:] != sample[1:]:
                 self._samples[path] = sample
                 self.cluster_state.history.sample(path, sample)
+
+
+def _reason(victim: Allocation, by: Allocation) -> tuple[str, str, str]:
+    """Return the rule of an eviction, YuniKorn's name of the request, and the explanation."""
+    if by.required_node:
+        return "required node", "daemon set ask", f"the pod of a DaemonSet must run on {by.required_node}"
+    ours, theirs = by.application.queue.path, victim.application.queue.path
+    because = f"queue {theirs} exceeds its guarantee, and queue {ours} is within its guarantee"
+    return "guaranteed", "ask", because

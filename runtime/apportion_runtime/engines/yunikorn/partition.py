@@ -61,6 +61,23 @@ class Partition:
         self.evictions: list[Eviction] = []
         self.expired: list[Allocation] = []
         self.n_attempts = 0
+        self._seen: set[frozenset[str]] = set()
+        """The requests with reservations when a pod could not reserve its node, since an allocation, at one time."""
+        self._seen_at = -math.inf
+
+    def recurs(self, now: float) -> bool:
+        """Return whether the reservations were the same before, and remember them until the time or an allocation changes."""
+        if now != self._seen_at:
+            self._seen.clear()
+            self._seen_at = now
+        reserved = frozenset(key for node in self.nodes for key in node.reservations)
+        is_known = reserved in self._seen
+        self._seen.add(reserved)
+        return is_known
+
+    def forget_reservations(self) -> None:
+        """Forget the reservations that `recurs` remembers."""
+        self._seen.clear()
 
     def add_node(self, node: Node) -> None:
         """Add a node."""

@@ -1,7 +1,7 @@
 """The data of a pod that YuniKorn's shim reads: its application, user, task groups and requests.
 
-Source: yunikorn-k8shim pkg/cache (metadata.go, task.go, utils.go, gang_utils.go), pkg/common (resource.go, utils/utils.go)
-at 23b6b47f.
+Source: yunikorn-k8shim pkg/cache (metadata.go, task.go, utils.go, gang_utils.go), pkg/common (resource.go, si_helper.go,
+utils/utils.go) at 23b6b47f.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from apportion_api.kubernetes.operators import SPARK_APP_ID_LABEL
 from apportion_api.yunikorn import names
-from apportion_runtime.admission.objects import annotations_of, labels_of, namespace_of
+from apportion_runtime.admission.objects import annotations_of, labels_of, namespace_of, nested
 from apportion_runtime.engines.yunikorn.amounts import Amounts
 from apportion_runtime.engines.yunikorn.applications import HARD, PLACEHOLDER_TIMEOUT_S, SOFT
 from apportion_runtime.sim.scenario.format import Manifest
@@ -22,6 +22,7 @@ from apportion_runtime.snapshots.pod_requests import CPU, amounts, pod_requests
 _NOBODY = "nobody"
 """The user of a pod without a recorded one."""
 _MAX_ID = 63
+_DAEMON_SET, _NODE_NAME_FIELD = "DaemonSet", "metadata.name"
 _APP_ID_LABELS = (names.OLD_APP_ID_LABEL, SPARK_APP_ID_LABEL)
 
 
@@ -86,6 +87,20 @@ def accepts_preemption(made: Manifest, classes: Mapping[str, Manifest]) -> bool:
         return own == "true"
     found = classes.get(str(made["spec"].get("priorityClassName") or ""))
     return found is None or annotations_of(found).get(names.ALLOW_PREEMPTION_ANNOTATION) != "false"
+
+
+def required_node_of(made: Manifest) -> str:
+    """Return the node that the affinity of a DaemonSet's pod requires by name; empty for other pods."""
+    owners = made["metadata"].get("ownerReferences") or ()
+    affinity = nested(made, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    if affinity is None or all(owner.get("kind") != _DAEMON_SET for owner in owners):
+        return ""
+    found = ""
+    for term in affinity.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            if field.get("key") == _NODE_NAME_FIELD and field.get("values"):
+                found = str(field["values"][0])
+    return found
 
 
 def task_group_of(made: Manifest) -> str:

@@ -59,7 +59,7 @@ class Preemption:
 
 def may_preempt(request: Allocation, delay_s: float, now: float) -> bool:
     """Return whether preemption is attempted for a request now, and remember that (CheckPreconditions)."""
-    if not request.may_preempt or request.has_preempted:
+    if not request.may_preempt or request.has_preempted or request.required_node:
         return False
     if now < request.created[0] + delay_s or now < request.checked_at + _RETRY_S:
         return False
@@ -143,7 +143,7 @@ class Preemptor:
             if node.reservations and self._request.key not in node.reservations:
                 is_taken = True
                 for other in list(node.reservations.values()):
-                    if other.has_preempted:
+                    if other.required_node or other.has_preempted:
                         continue
                     if other.priority < self._request.priority and self._now - other.created[0] > _RESERVED_S:
                         other.application.unreserve(other.key)

@@ -185,6 +185,7 @@ def _collect_leaf(queue: Queue, snapshots: Snapshots, request: Allocation, prior
             for application in queue.applications.values()
             for allocation in application.allocations.values()
             if not request.amounts.keys().isdisjoint(allocation.amounts)
+            and not allocation.required_node
             and not allocation.is_released
             and not allocation.is_preempted
             and (fenced or allocation.priority <= priority)

@@ -59,7 +59,11 @@ def ordered_applications(leaf: Queue, *, with_placeholders: bool = False) -> lis
         return found
     by_priority = leaf.settings.sorts_by_priority
     if leaf.settings.sort_policy != FAIR:
-        key = (lambda a: (-a.priority, a.submitted)) if by_priority else (lambda a: (a.submitted, -a.priority))
+        key = (
+            (lambda a: (-a.priority, a.submitted))
+            if by_priority
+            else (lambda a: (a.submitted[0], -a.priority, a.submitted[1]))
+        )
         return sorted(found, key=key)
 
     def less(i: int, j: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from apportion_runtime.engines.yunikorn.allocations import Allocation
@@ -20,6 +20,7 @@ from apportion_runtime.engines.yunikorn.partition import Eviction, Partition
 from apportion_runtime.engines.yunikorn.preemption import Preemptor, may_preempt
 from apportion_runtime.engines.yunikorn.queue_order import ordered_applications, ordered_queues
 from apportion_runtime.engines.yunikorn.queues import Queue
+from apportion_runtime.engines.yunikorn.required_node import cancel_reservations, victims_on_required_node
 
 RESERVATION_DELAY_S = 2.0
 """The age from which a request reserves a node."""
@@ -38,6 +39,8 @@ class Outcome(enum.Enum):
     """A placeholder is released for a request."""
     RESERVED = enum.auto()
     UNRESERVED = enum.auto()
+    BLOCKED = enum.auto()
+    """A pod cannot reserve the only node on which it may run, and nothing after it is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,18 @@ def run_step(partition: Partition, now: float) -> Step | None:
     """Run one step; return None if nothing can be changed now.
 
     A queue attempts a limited number of preemptions in one step: as YuniKorn does, it continues with the next requests,
-    after placeholders that are too small have been removed.
+    after placeholders that are too small have been removed. A pod of a DaemonSet that cannot reserve its node cancels other
+    reservations there, which are made again, in YuniKorn for as long as the pod waits: here, until they recur.
     """
     while True:
         n_attempts = partition.n_attempts
         step = _Stepper(partition, now).run()
+        if step is not None and step.outcome is Outcome.BLOCKED:
+            if not partition.recurs(now):
+                continue
+            step = None
+        elif step is not None and step.outcome is not Outcome.RESERVED:
+            partition.forget_reservations()
         if step is not None or partition.expired or partition.n_attempts == n_attempts:
             return step
 
@@ -104,11 +114,14 @@ class _Stepper:
                 if self._now - since > _RESERVATION_TIMEOUT_S:
                     application.unreserve(request.key)
                 continue
+            if request.required_node and not request.has_preempted and not fits(node.available, request.amounts):
+                self._make_room(request, node)
+                continue
             if self._allocate(request, node):
                 application.unreserve(request.key)
                 return Step(Outcome.ALLOCATED, request, node)
         for reserved, request, _ in list(application.reservations.values()):
-            if not _has_room(request, of_user, headroom):
+            if request.required_node or not _has_room(request, of_user, headroom):
                 continue
             for node in self._nodes.ordered(with_reserved=False):
                 if node is reserved or not node.is_schedulable or not fits(node.capacity, request.amounts):
@@ -202,10 +215,29 @@ class _Stepper:
                     return step
                 request.why = _queue_reason(request)
                 continue
-            step = self._on_nodes(request) or self._preempted(request, attempts, nodes_tried=True)
+            if request.required_node:
+                step = self._on_required_node(request)
+            else:
+                step = self._on_nodes(request) or self._preempted(request, attempts, nodes_tried=True)
             if step is not None:
                 return step
         return None
+
+    def _on_required_node(self, request: Allocation) -> Step | None:
+        """Allocate a request on the only node on which it may run, or reserve that (tryRequiredNode)."""
+        application, node = request.application, self._nodes.get(request.required_node)
+        if node is None:
+            request.why = f"node {request.required_node} does not exist"
+            return None
+        cancel_reservations(node)
+        if self._allocate(request, node):
+            application.unreserve(request.key)
+            return Step(Outcome.ALLOCATED, request, node)
+        request.why = self._predicates.fits(request, node) or f"node {node.name} has not enough free resources"
+        if request.key in application.reservations:
+            return None
+        is_reserved = application.reserve(node, request, self._now)
+        return Step(Outcome.RESERVED if is_reserved else Outcome.BLOCKED, request, node)
 
     def _on_nodes(self, request: Allocation) -> Step | None:
         """Allocate a request on the first node that can take it, or reserve one (tryNodes)."""
@@ -242,12 +274,22 @@ class _Stepper:
         found = Preemptor(request, self._nodes, self._predicates, self._now, nodes_tried=nodes_tried).run()
         if found is None:
             return None
-        for victim in found.victims:
+        self._evict(found.victims, request)
+        return self._reserve(request, found.node)
+
+    def _make_room(self, request: Allocation, node: Node) -> None:
+        """Evict for a request from the only node on which it may run (tryPreemption of PreemptionContext)."""
+        victims = victims_on_required_node(request, node)
+        if victims:
+            self._partition.n_attempts += 1
+            self._evict(victims, request)
+
+    def _evict(self, victims: Sequence[Allocation], request: Allocation) -> None:
+        for victim in victims:
             victim.is_preempted = True
             victim.application.queue.add_preempting(victim.amounts)
             self._partition.evictions.append(Eviction(victim, request))
         request.has_preempted = True
-        return self._reserve(request, found.node)
 
     def _reserve(self, request: Allocation, node: Node) -> Step:
         application = request.application

@@ -28,6 +28,7 @@ from apportion_runtime.engines.yunikorn.pods import (
     gang_style_of,
     pod_amounts,
     queue_named,
+    required_node_of,
     task_group_of,
     task_groups_of,
     user_of,
@@ -213,6 +214,7 @@ class Shim:
             may_be_preempted=accepts_preemption(made, self._classes),
             may_preempt=pod.may_preempt,
             is_originator=not submission.has_originator,
+            required_node=required_node_of(made),
         )
         submission.has_originator = True
         return request

@@ -272,3 +272,53 @@ def test_configuration_that_is_not_simulated_is_refused(objects: list[Made], sai
         return
     with pytest.raises(ConfigurationError, match=said):
         read_configuration(objects)
+
+
+def daemon(name: str, node: str, kind: str = "DaemonSet", gpus: int = 1) -> str:
+    """A pod of namespace `b` that requires a node by name."""
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    owner = {"apiVersion": "apps/v1", "kind": kind, "name": "agent", "uid": "agent", "controller": True}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "b", "ownerReferences": [owner]},
+        "spec": {
+            "schedulerName": "yunikorn",
+            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+            "containers": [{"name": "m", "resources": {"limits": {GPU: str(gpus)}}}],
+        },
+    }
+    return f"- {{at: 10s, duration: 1h, manifest: {json.dumps(pod)}}}\n"
+
+
+THREE = "workloads:\n- {name: borrower, namespace: a, pods: 3, gpus: 1, duration: 1h, kind: Job}\n"
+"""The first node is full, and the second has a free GPU."""
+
+
+def test_pod_of_a_daemon_set_evicts_at_once_from_its_node_whatever_the_guarantees() -> None:
+    queues = config_map(queue("a", 4), queue("b", 0), preemption={"enabled": False})
+    history = run(TWO + THREE + daemon("agent-1", "gpu-0000"), queues, A, B)
+    (evicted,) = [fact for fact in facts(history, "evicted", "borrower") if fact.by == "agent-1"]
+    assert (evicted.at_s, evicted.node) == (10.0, "gpu-0000")
+    assert evicted.why == "the pod of a DaemonSet must run on gpu-0000"
+    (bound,) = facts(history, "bound", "agent-1")
+    assert bound.node == "gpu-0000"
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"), [("Agent", ""), ("DaemonSet", "- {name: x, namespace: a, gpus: 1, duration: 1h}\n")]
+)
+def test_pod_waits_without_a_daemon_set_or_room_in_its_queue(kind: str, more: str) -> None:
+    queues = config_map(queue("a", 4), queue("b", 0))
+    history = run(TWO + "until: 5m\n" + THREE + more + daemon("agent-1", "gpu-0000", kind), queues, A, B)
+    assert not facts(history, "evicted", "borrower")
+
+
+def test_pod_of_a_daemon_set_that_exceeds_its_node_stops_the_requests_after_it() -> None:
+    later = "- {name: later, namespace: b, pods: 1, gpus: 1, at: 20s, duration: 1m, kind: Job}\n"
+    queues = config_map(queue("a", 2), queue("b", 2))
+    history = run(TWO + "until: 5m\nworkloads:\n" + daemon("agent-1", "gpu-0001", gpus=3) + later, queues, A, B)
+    assert not facts(history, "bound", "later")
+    history = run(TWO + "until: 5m\nworkloads:\n" + daemon("agent-1", "gpu-0001", gpus=2) + later, queues, A, B)
+    assert facts(history, "bound", "later")
