@@ -60,7 +60,7 @@ def difference(case: Mapping[str, Any]) -> str:
     for i in range(max(len(found), len(recorded))):
         ours, theirs = (runs[i] if i < len(runs) else None for runs in (found, recorded))
         if ours != theirs:
-            return f"case {case['seed']}: {ours}, recorded {theirs}"
+            return f"case {case.get('name', case.get('seed'))}: {ours}, recorded {theirs}"
     return ""
 
 
