@@ -6,8 +6,13 @@ borrowed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
+
+from apportion_runtime.engines.detection import named
+from apportion_runtime.sim.scenario.workload_labels import WorkloadLabels
 
 _GPU = "nvidia.com/gpu"
 Objects = list[dict[str, Any]]
@@ -102,8 +107,93 @@ def _ack(n_queues: int, gpus: int) -> Objects:
     return [_made("scheduling.sigs.k8s.io/v1beta1", "ElasticQuotaTree", "tree", {"root": root}, "kube-system")]
 
 
+_KOORD_SCHEDULER = """profiles:
+- schedulerName: koord-scheduler
+  pluginConfig:
+  - name: ElasticQuota
+    args: {enableCheckParentQuota: true, monitorAllQuotas: true, enableRuntimeQuota: true, enableMinQuotaScale: true}
+  - name: NodeResourcesFitPlus
+    args:
+      resources:
+        cpu: {type: LeastAllocated, weight: 1}
+        memory: {type: LeastAllocated, weight: 1}
+        nvidia.com/gpu: {type: MostAllocated, weight: 1}
+  plugins:
+    preFilter: {enabled: [{name: Coscheduling}, {name: ElasticQuota}]}
+    postFilter: {disabled: [{name: "*"}], enabled: [{name: Coscheduling}, {name: ElasticQuota}]}
+    preScore: {enabled: [{name: NodeResourcesFitPlus}]}
+    score:
+      disabled: [{name: NodeResourcesFit}]
+      enabled: [{name: NodeResourcesFitPlus, weight: 10}, {name: NodeNUMAResource, weight: 1}]
+    permit: {enabled: [{name: Coscheduling}]}
+"""
+
+
+def _koordinator(n_queues: int, gpus: int) -> Objects:
+    prefix, n_departments = "quota.scheduling.koordinator.sh", min(10, n_queues)
+    most, weights = {"cpu": 10**5, "memory": "100Ti", _GPU: gpus}, '{"cpu":"1","memory":"1","nvidia.com/gpu":"1"}'
+
+    def quota(name: str, parent: str, guaranteed: int, namespaces: str = "[]") -> dict[str, Any]:
+        spec = {"min": {"cpu": 0, "memory": 0, _GPU: guaranteed}, "max": most}
+        made = _made("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", name, spec, "koordinator-system")
+        is_parent = str(namespaces == "[]").lower()
+        labels = {"parent": parent, "is-parent": is_parent, "allow-lent-resource": "true"}
+        annotations = {"shared-weight": weights, "namespaces": namespaces}
+        for field, values in (("labels", labels), ("annotations", annotations)):
+            made["metadata"][field] = {f"{prefix}/{key}": value for key, value in values.items()}
+        return made
+
+    data = {"koord-scheduler-config": _KOORD_SCHEDULER}
+    made = [_made("v1", "ConfigMap", "koord-scheduler-config", data, "koordinator-system", "data")]
+    made += [quota(f"d{i}", "koordinator-root-quota", gpus // n_departments) for i in range(n_departments)]
+    return made + [quota(f"q{i}", f"d{i % n_departments}", gpus // n_queues, f'["q{i}"]') for i in range(n_queues)]
+
+
+def _yunikorn(n_queues: int, gpus: int) -> Objects:
+    n_departments, fence = min(10, n_queues), {"priority.policy": "fence"}
+
+    def leaf(i: int) -> dict[str, Any]:
+        resources = {"guaranteed": {_GPU: str(max(1, gpus // n_queues))}}
+        return {"name": f"q{i}", "parent": False, "resources": resources, "properties": fence}
+
+    departments = [
+        {
+            "name": f"d{d}", "parent": True, "properties": fence,
+            "resources": {"guaranteed": {_GPU: str(gpus // n_departments)}, "max": {_GPU: str(gpus)}},
+            "queues": [leaf(i) for i in range(d, n_queues, n_departments)],
+        }
+        for d in range(n_departments)
+    ]  # fmt: skip
+    root = {"name": "root", "parent": True, "submitacl": "*", "properties": fence, "queues": departments}
+    partition = {
+        "name": "default", "nodesortpolicy": {"type": "binpacking"}, "preemption": {"enabled": True},
+        "placementrules": [{"name": "provided", "create": False}], "queues": [root],
+    }  # fmt: skip
+    data = {"queues.yaml": json.dumps({"partitions": [partition]})}
+    return [_made("v1", "ConfigMap", "yunikorn-configs", data, "yunikorn", "data")]
+
+
+def queue_name(engine: str, number: int, n_queues: int) -> str:
+    """Return the name by which workloads refer to a queue."""
+    return f"root.d{number % min(10, n_queues)}.q{number}" if engine == "yunikorn" else f"q{number}"
+
+
+def workload_labels(engine: str) -> WorkloadLabels:
+    """Return the labels of workloads; under YuniKorn, each Job is an application of its own."""
+    labels = named(engine).workload_labels
+    return replace(labels, finished=_application) if engine == "yunikorn" else labels
+
+
+def _application(job: dict[str, Any]) -> dict[str, Any]:
+    template = job["spec"]["template"]
+    labels = {"yunikorn.apache.org/app-id": job["metadata"]["name"]}
+    template = {**template, "metadata": {**template.get("metadata", {}), "labels": labels}}
+    return {**job, "spec": {**job["spec"], "template": template}}
+
+
 OBJECTS: Mapping[str, Callable[[int, int], Objects]] = {
-    "kai": _kai, "native": _native, "kueue": _kueue, "volcano": _volcano, "ack": _ack,
+    "kai": _kai, "native": _native, "kueue": _kueue, "volcano": _volcano, "ack": _ack, "koordinator": _koordinator,
+    "yunikorn": _yunikorn,
 }  # fmt: skip
 """Functions that create an engine's objects for a number of queues and GPUs."""
 

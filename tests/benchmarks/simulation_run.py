@@ -15,7 +15,7 @@ import resource
 import sys
 import time
 
-from engine_objects import OBJECTS, classes
+from engine_objects import OBJECTS, classes, queue_name, workload_labels
 
 from apportion_runtime.engines.detection import named
 from apportion_runtime.sim.cluster import Cluster
@@ -31,7 +31,7 @@ _CHECKED_EVERY = 5_000
 
 def _scenario(n_workloads: int, n_nodes: int, n_queues: int, engine: str, load: float) -> Scenario:
     rng = random.Random(_SEED)
-    is_kai, workload_labels = engine == "kai", named(engine).workload_labels
+    is_kai, labels = engine == "kai", workload_labels(engine)
     shape = NodeShape(
         {"nvidia.com/gpu.count": str(_GPUS), "nvidia.com/gpu.memory": "80000"},
         {"cpu": "128", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": str(_GPUS)},
@@ -42,12 +42,12 @@ def _scenario(n_workloads: int, n_nodes: int, n_queues: int, engine: str, load: 
         n_pods, gpus = rng.choice((1, 1, 1, 2, 4, 8)), rng.choice((0.5 if is_kai else 1, 1, 1, 2))
         work_s = rng.uniform(600, 7200)
         asked_s += n_pods * gpus * work_s
-        queue = f"q{min(n_queues - 1, int(rng.expovariate(4 / n_queues)))}"
+        number_of_queue = min(n_queues - 1, int(rng.expovariate(4 / n_queues)))
         priority = rng.choice(("train", "train", "train", "build-preemptible"))
         size = Size("2", "8Gi", gpus)
-        namespace = "ns" if is_kai else queue
+        queue, namespace = queue_name(engine, number_of_queue, n_queues), "ns" if is_kai else f"q{number_of_queue}"
         short = WorkloadFields(
-            "Job", f"w{number:05}", namespace, queue, priority, size, n_pods, n_pods, workload_labels=workload_labels
+            "Job", f"w{number:05}", namespace, queue, priority, size, n_pods, n_pods, workload_labels=labels
         )
         jobs.append((short, work_s))
     lasts_s = asked_s / (load * n_nodes * _GPUS)

@@ -97,7 +97,7 @@ class _Replay:
         elif cordon := event.get("cordon"):
             found = partition.nodes.get(cordon["node"])
             if found is not None:
-                found.is_schedulable = not cordon.get("on")
+                found.set_schedulable(not cordon.get("on"))
         elif gone := event.get("gone"):
             partition.remove_node(gone["node"], self._now)
         elif resize := event.get("resize"):

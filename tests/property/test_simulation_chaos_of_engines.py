@@ -65,6 +65,9 @@ tiers:
   - {name: predicates}
   - {name: nodeorder}
 """
+_BOUNDS: tuple[dict[str, Any], ...] = (
+    {"capability": {_GPU: str(_BOUND)}}, {}, {"guarantee": {"resource": {_GPU: "2"}}}
+)  # fmt: skip
 _VOLCANO = (
     *_CLASSES,
     _AUTOSCALER,
@@ -72,7 +75,7 @@ _VOLCANO = (
     _named(_SCHEDULING, "Queue", "top", spec={"deserved": {_GPU: "8"}}),
     *(
         _named(_SCHEDULING, "Queue", f"q{i}", spec={"parent": "top", "deserved": {_GPU: str(2 * i)}, **bound})
-        for i, bound in enumerate(({"capability": {_GPU: str(_BOUND)}}, {}, {"guarantee": {"resource": {_GPU: "2"}}}))
+        for i, bound in enumerate(_BOUNDS)
     ),
 )
 

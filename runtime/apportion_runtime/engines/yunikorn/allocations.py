@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from apportion_runtime.engines.yunikorn.amounts import Amounts
+from apportion_runtime.engines.yunikorn.fitting_nodes import Shape
 
 if TYPE_CHECKING:
     from apportion_runtime.engines.yunikorn.applications import Application
@@ -40,6 +41,7 @@ class Allocation:
         checked_at: When preemption was last attempted for it.
         order: Its place among the requests of its application; None if it was made before the scheduler started.
         why: Why the last attempt to place it failed.
+        shape: Its amounts in order of their names.
     """
 
     key: str
@@ -62,6 +64,15 @@ class Allocation:
     checked_at: float = -math.inf
     order: tuple[int, float, int] | None = None
     why: str = field(default="", compare=False)
+    shape: Shape = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.shape = tuple(sorted(self.amounts.items()))
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether preemption was attempted for it."""
+        return self.checked_at >= self.created[0]
 
     @property
     def victim_order(self) -> tuple[bool, bool, tuple[float, int]]:

@@ -17,7 +17,7 @@ MOST, LEAST = 2**63 - 1, -(2**63)
 
 def saturated(value: int) -> int:
     """Return a value within 64 bits."""
-    return min(max(value, LEAST), MOST)
+    return value if LEAST <= value <= MOST else MOST if value > 0 else LEAST
 
 
 def plus(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
@@ -61,13 +61,19 @@ def pruned(amounts: Amounts) -> dict[str, int]:
 def fits(larger: Amounts | None, smaller: Amounts) -> bool:
     """Return whether nothing exceeds `larger`; a resource that it lacks is zero (FitIn)."""
     larger = larger or {}
-    return all(value <= max(larger.get(name, 0), 0) for name, value in smaller.items())
+    for name, value in smaller.items():  # noqa: SIM110 - twice as fast as a generator.
+        if value > 0 and value > larger.get(name, 0):
+            return False
+    return True
 
 
 def fits_limits(larger: Amounts | None, smaller: Amounts) -> bool:
     """Return whether nothing exceeds `larger`; a resource that it lacks is unlimited (FitInMaxUndef)."""
     larger = larger or {}
-    return all(value <= max(larger[name], 0) for name, value in smaller.items() if name in larger)
+    for name, value in smaller.items():  # noqa: SIM110 - as above.
+        if value > 0 and name in larger and value > larger[name]:
+            return False
+    return True
 
 
 def fits_actual(larger: Amounts, smaller: Amounts) -> bool:
@@ -82,8 +88,12 @@ def is_zero(amounts: Amounts | None) -> bool:
 
 def is_positive(amounts: Amounts | None) -> bool:
     """Return whether an amount is positive, and none negative (StrictlyGreaterThanZero)."""
-    values = (amounts or {}).values()
-    return any(values) and min(values) >= 0
+    is_above = False
+    for value in (amounts or {}).values():
+        if value < 0:
+            return False
+        is_above = is_above or value > 0
+    return is_above
 
 
 def is_greater(larger: Amounts, smaller: Amounts) -> bool:

@@ -9,11 +9,13 @@ import enum
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from heapq import heappush
 from typing import Protocol
 
 from apportion_runtime.engines.yunikorn.allocations import Allocation
 from apportion_runtime.engines.yunikorn.amounts import Amounts, fits, is_zero, minus, plus, pruned
 from apportion_runtime.engines.yunikorn.nodes import Node
+from apportion_runtime.engines.yunikorn.pending_requests import PendingRequests
 from apportion_runtime.engines.yunikorn.queues import NO_PRIORITY, Queue
 
 COMPLETING_S = 30.0
@@ -94,6 +96,7 @@ class Application:
         usage: Counts the usage of users.
         placeholder_amounts: What all its placeholders request; None without task groups.
         placeholder_timeout_s: The time for which placeholders are kept.
+        pending_requests: Counts its pending requests with those of the partition.
         style: `Soft` if it continues without a gang once placeholders time out, `Hard` if it fails.
     """
 
@@ -132,6 +135,11 @@ class Application:
     """When it is completed if nothing happens."""
     times_out_at: float | None = None
     """When its placeholders time out."""
+    number: int = 0
+    """Its number among the applications of the partition."""
+    timers: list[tuple[float, int, str]] = field(default_factory=list[tuple[float, int, str]], repr=False)
+    """Receives the time of each timer that is set, with the number and the name of the application."""
+    pending_requests: PendingRequests = field(default_factory=PendingRequests, repr=False)
 
     def add_request(self, request: Allocation) -> None:
         """Add a request."""
@@ -156,6 +164,7 @@ class Application:
         self.requests[request.key] = request
         if request.is_placeholder:
             self.counts.setdefault(request.task_group, PlaceholderCounts()).n_all += 1
+            self.pending_requests.gangs.add(self.name)
 
     def _enqueue(self, request: Allocation) -> None:
         """Insert a request: before others of its priority and age unless these are the last (sortedRequests)."""
@@ -172,9 +181,11 @@ class Application:
 
     def _wait(self, request: Allocation) -> None:
         insort(self.in_order, (_order(request), request), key=lambda each: each[0])
+        self.pending_requests.add(request)
 
     def _dequeue(self, request: Allocation) -> None:
         del self.in_order[bisect_left(self.in_order, _order(request), key=lambda each: each[0])]
+        self.pending_requests.discard(request)
 
     def _forget(self, request: Allocation) -> None:
         if request.order is not None:
@@ -223,6 +234,7 @@ class Application:
                 self.has_placeholders = True
                 if self.times_out_at is None and self.phase is Phase.ACCEPTED:
                     self.times_out_at = now + self.placeholder_timeout_s
+                    heappush(self.timers, (self.times_out_at, self.number, self.name))
             self._use(allocation)
             self.placeholders = plus(self.placeholders, allocation.amounts)
             if is_zero(minus(self.placeholders, self.placeholder_amounts)):
@@ -303,6 +315,8 @@ class Application:
             self.unreserve(key)
         self.queue.remove_pending(self.pending)
         self.pending = {}
+        for _, request in self.in_order:
+            self.pending_requests.discard(request)
         self.requests.clear()
         self.in_order.clear()
         self._keys.clear()
@@ -322,7 +336,8 @@ class Application:
         shares = request.required_node and all(other.required_node for other in node.reservations.values())
         if (node.reservations and not shares) or not fits(node.capacity, request.amounts):
             return False
-        node.reservations[request.key] = request
+        node.reserve(request)
+        self.pending_requests.reserve(request, now)
         self.reservations[request.key] = (node, request, now)
         self.queue.reserve(self.name)
         return True
@@ -331,7 +346,8 @@ class Application:
         """Remove the reservation of a request."""
         found = self.reservations.pop(key, None)
         if found is not None:
-            found[0].reservations.pop(key, None)
+            found[0].unreserve(key)
+            self.pending_requests.unreserve(found[1])
             self.queue.unreserve(self.name)
 
     def run(self) -> None:
@@ -357,6 +373,8 @@ class Application:
         if self.phase is Phase.RUNNING:
             self.queue.remove_running()
         self.completes_at = now + COMPLETING_S if phase is Phase.COMPLETING else None
+        if self.completes_at is not None:
+            heappush(self.timers, (self.completes_at, self.number, self.name))
         self.phase = phase
         if phase is Phase.RUNNING:
             self.queue.add_running(self.name)

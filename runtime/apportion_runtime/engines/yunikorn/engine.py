@@ -12,20 +12,23 @@ from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.base.engine import PlainEngine
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, read_profiles
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes as KubeNodes
+from apportion_runtime.engines.kube_scheduler.pending_pods import PendingPod, PendingPods
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.engines.yunikorn.allocations import Allocation
 from apportion_runtime.engines.yunikorn.amounts import Amounts, fits_limits, plus
 from apportion_runtime.engines.yunikorn.applications import Phase
+from apportion_runtime.engines.yunikorn.attempts import RESERVATION_DELAY_S
 from apportion_runtime.engines.yunikorn.configuration import read_configuration
 from apportion_runtime.engines.yunikorn.nodes import Node, Nodes
 from apportion_runtime.engines.yunikorn.partition import Partition
+from apportion_runtime.engines.yunikorn.pending_requests import preempts_at
 from apportion_runtime.engines.yunikorn.pods import counted, pod_amounts
 from apportion_runtime.engines.yunikorn.predicates import Filtered
-from apportion_runtime.engines.yunikorn.preemption import preempts_at
-from apportion_runtime.engines.yunikorn.scheduling_step import RESERVATION_DELAY_S, Outcome, run_step
+from apportion_runtime.engines.yunikorn.scheduling_step import Outcome, reason, run_step
 from apportion_runtime.engines.yunikorn.shim import Shim
 from apportion_runtime.engines.yunikorn.user_limits import UserLimits
+from apportion_runtime.engines.yunikorn.waiting_reasons import WaitingReasons
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
@@ -66,6 +69,16 @@ class YuniKorn(PlainEngine):
         """Pods that were bound before the simulation and are not yet counted."""
         self._changed = True
         self._samples: dict[str, Sample] = {}
+        self._sampled: dict[str, tuple[Amounts, Amounts]] = {}
+        """The allocated and pending amounts of each queue when it was sampled last."""
+        self._node_version = -1
+        self._occupied_nodes = cluster_state.watch_nodes()
+        self._pending = PendingPods(cluster_state, self.pods.facts, lambda record: record.scheduler == SCHEDULER)
+        self._reasons = WaitingReasons(
+            cluster_state, self._partition, self._pending, self._shim.requests.get, self._explain_pod
+        )
+        self._unsubmitted: dict[str, None] = {}
+        """Pods that could not be bound, and those that were created in the last cycle."""
 
     @property
     def parents(self) -> Mapping[str, str | None]:
@@ -109,17 +122,25 @@ class YuniKorn(PlainEngine):
                 self._shim.recover(pod, made, node)
         self._bound.clear()
         self._partition.advance(now)
-        waiting = self.pods.waiting(lambda pod: pod.scheduler == SCHEDULER)
-        for pod in waiting:
-            if self._shim.submission_of(pod.uid) is None:
-                self._changed = True
-                self._shim.submit(pod, self._made(pod.uid))
+        self._submit()
         self._settle(now)
-        unplaced = self._explain(waiting)
+        unplaced = self._explain()
         self._sample()
         self.grow([*unplaced, *self._place_beside()])
         self._plan(now)
         self._changed = False
+
+    def _submit(self) -> None:
+        """Submit the pods that are new, in order of creation."""
+        pending = self._pending
+        arrived = {pod.uid: pod for pod in pending.update()}
+        arrived.update((uid, pending.pods[uid]) for uid in self._unsubmitted if uid in pending.pods)
+        self._unsubmitted.clear()
+        for pod in sorted(arrived.values(), key=lambda pod: pod.place[1]):
+            if self._shim.submission_of(pod.uid) is None:
+                self._changed = True
+                self._shim.submit(pending.facts(pod), self._made(pod.uid))
+                self._reasons.changed[pod.uid] = None
 
     def _made(self, uid: str) -> Manifest:
         pod = self.cluster_state.pods[uid]
@@ -130,6 +151,15 @@ class YuniKorn(PlainEngine):
     def _update_nodes(self) -> None:
         """Follow the nodes of the cluster, and the pods of other schedulers on them."""
         partition, records = self._partition, self.cluster_state.records.nodes
+        if self._node_version == self.cluster_state.records.node_version:
+            for name in sorted(self._occupied_nodes):
+                node = partition.nodes.get(name)
+                if node is not None:
+                    self._occupy(node)
+            self._occupied_nodes.clear()
+            return
+        self._node_version = self.cluster_state.records.node_version
+        self._occupied_nodes.clear()
         for name in [node.name for node in partition.nodes if node.name not in records]:
             partition.remove_node(name, self.cluster_state.now)
             self._changed = True
@@ -145,11 +175,14 @@ class YuniKorn(PlainEngine):
             elif node.capacity != capacity:
                 partition.resize_node(node, capacity)
                 self._changed = True
-            node.is_schedulable = not record.unschedulable
-            occupied = self._occupied(name)
-            if occupied != node.occupied:
-                node.occupy(occupied)
-                self._changed = True
+            node.set_schedulable(not record.unschedulable)
+            self._occupy(node)
+
+    def _occupy(self, node: Node) -> None:
+        occupied = self._occupied(node.name)
+        if occupied != node.occupied:
+            node.occupy(occupied)
+            self._changed = True
 
     def _occupied(self, node: str) -> Amounts:
         """Return what pods of other schedulers use on a node."""
@@ -186,6 +219,7 @@ class YuniKorn(PlainEngine):
             self._predicates.reset()
             return
         self._shim.left(request.key)
+        self._unsubmitted[request.key] = None
         self._partition.release(request, self.cluster_state.now)
 
     def _evict(self, now: float) -> bool:
@@ -214,36 +248,49 @@ class YuniKorn(PlainEngine):
             self._partition.release(placeholder, now, timed_out=True)
         return bool(expired)
 
-    def _explain(self, waiting: list[PodFacts]) -> list[PodFacts]:
-        """Record why pods wait, and return those that lack nodes."""
-        unplaced: list[PodFacts] = []
+    def _explain(self) -> list[PodFacts]:
+        """Record why pods wait, and return those that lack nodes, if nodes can be added."""
+        self._unsubmitted.update((pod.uid, None) for pod in self._pending.update())
+        root = self._partition.root
+        if root.maximum is not None and root.has_pending and not self._partition.tries_all and not self.pools.can_grow:
+            self._reasons.run()
+            return []
+        self._reasons.forget()
+        in_order = sorted(self._pending.pods.values(), key=lambda pod: pod.place[1])
+        return [facts for facts in map(self._pending.facts, in_order) if self._explained(facts)]
+
+    def _explain_pod(self, pod: PendingPod, why: str | None) -> None:
+        if why is None:
+            self._explained(self._pending.facts(pod))
+        else:
+            self.explain(self._pending.facts(pod), why)
+
+    def _explained(self, pod: PodFacts) -> bool:
+        """Record why a pod waits; return whether it lacks a node."""
+        submission, request = self._shim.submission_of(pod.uid), self._shim.requests.get(pod.uid)
+        if submission is None:
+            return False
+        core = submission.core
+        if core is None or core.phase is Phase.FAILED:
+            self.explain(pod, submission.why if core is None else f"application {core.name} failed: its gang timed out")
+            return False
+        root = self._partition.root
         # Without capacity, no request is tried (ClusterContext.schedule).
-        untried = "the partition has no nodes" if self._partition.root.maximum is None else ""
-        for pod in waiting:
-            state = self.cluster_state.pods.get(pod.uid)
-            submission = self._shim.submission_of(pod.uid)
-            if state is None or state.is_bound or submission is None:
-                continue
-            core, request = submission.core, self._shim.requests.get(pod.uid)
-            if core is None or core.phase is Phase.FAILED:
-                self.explain(
-                    pod, submission.why if core is None else f"application {core.name} failed: its gang timed out"
-                )
-                continue
-            if request is None:
-                blocked = [each for each in submission.placeholders.values() if not each.is_allocated]
-                why = blocked[0].why if blocked else ""
-                self.explain(
-                    pod,
-                    f"the gang is waiting for {len(blocked)} {agreeing(len(blocked), 'placeholder')}: {why or untried or 'not allocated'}",
-                )
-                request = blocked[0] if blocked else None
-            else:
-                self.explain(pod, request.why or untried or "waiting to be scheduled")
-            # A new node does not help a pod that requires another.
-            if request is not None and not request.required_node and self._lacks_node(request):
-                unplaced.append(pod)
-        return unplaced
+        untried = "the partition has no nodes" if root.maximum is None else ""
+        if request is None:
+            blocked = [each for each in submission.placeholders.values() if not each.is_allocated]
+            why = blocked[0].why if blocked else ""
+            self.explain(
+                pod,
+                f"the gang is waiting for {len(blocked)} {agreeing(len(blocked), 'placeholder')}: {why or untried or 'not allocated'}",
+            )
+            request = blocked[0] if blocked else None
+        else:
+            if not untried and root.has_pending and not self._partition.tries_all:
+                request.why = reason(self._partition, request)
+            self.explain(pod, request.why or untried or "waiting to be scheduled")
+        # A new node does not help a pod that requires another.
+        return request is not None and not request.required_node and self._lacks_node(request)
 
     def _lacks_node(self, request: Allocation) -> bool:
         application = request.application
@@ -256,6 +303,8 @@ class YuniKorn(PlainEngine):
 
     def _place_beside(self) -> list[PodFacts]:
         """Place the pods that do not use YuniKorn by kube-scheduler, which every cluster has."""
+        if not self._pending.n_foreign and not self._beside.nominated:
+            return []
         unplaced: list[PodFacts] = []
         others = self.pods.waiting(lambda pod: pod.scheduler != SCHEDULER)
         for each in self._beside.run_cycle([pod for pod in others if self._beside.is_mine(pod.record)]):
@@ -274,20 +323,34 @@ class YuniKorn(PlainEngine):
 
     def _moments(self, now: float) -> Iterator[float]:
         yield self._partition.next_timer()
+        requests = self._partition.pending_requests
+        created = requests.first_created(lambda at: _reserves_at(at) > now)
+        if created is not None:
+            yield _reserves_at(created)
+        if self._partition.preempts:
+            # Without a change, another attempt has the same result.
+            at = requests.due() if self._changed else requests.unchecked()
+            if at is not None and at > now:
+                yield at
+            elif at is not None:
+                yield from self._later_attempts()
+
+    def _later_attempts(self) -> Iterator[float]:
+        """Yield when each request preempts, if some could already have."""
         for request in self._partition.requests():
             if request.required_node:
                 continue
-            yield request.created[0] + RESERVATION_DELAY_S + _AFTER_S
-            if self._partition.preempts and request.may_preempt and not request.has_preempted:
-                at = preempts_at(request, request.application.queue.settings.preemption_delay_s)
-                # Without a change, another attempt has the same result.
-                if self._changed or request.checked_at < request.created[0]:
-                    yield at
+            if request.may_preempt and not request.has_preempted and (self._changed or not request.is_checked):
+                yield preempts_at(request, request.application.queue.settings.preemption_delay_s)
 
     def _sample(self) -> None:
         """Record the GPUs of the queues that changed; the fair share is the guarantee, up to what is requested."""
         at = self.cluster_state.elapsed_s
         for path, queue in self._partition.queues.items():
+            allocated, pending = self._sampled.get(path, (None, None))
+            if allocated is queue.allocated and pending is queue.pending:
+                continue
+            self._sampled[path] = queue.allocated, queue.pending
             held = float(queue.allocated.get(GPU_RESOURCE, 0))
             asked = held + float(queue.pending.get(GPU_RESOURCE, 0))
             guaranteed = float((queue.guaranteed or {}).get(GPU_RESOURCE, 0))
@@ -304,3 +367,8 @@ def _reason(victim: Allocation, by: Allocation) -> tuple[str, str, str]:
     ours, theirs = by.application.queue.path, victim.application.queue.path
     because = f"queue {theirs} exceeds its guarantee, and queue {ours} is within its guarantee"
     return "guaranteed", "ask", because
+
+
+def _reserves_at(created: float) -> float:
+    """Return when a request that was created at a time may reserve a node."""
+    return created + RESERVATION_DELAY_S + _AFTER_S

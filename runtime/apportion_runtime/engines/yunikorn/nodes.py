@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from apportion_runtime.engines.yunikorn.amounts import Amounts, fits, minus, plus
+from apportion_runtime.engines.yunikorn.fitting_nodes import FittingNodes
 
 if TYPE_CHECKING:
     from apportion_runtime.engines.yunikorn.allocations import Allocation
@@ -30,7 +31,8 @@ class Node:
         available: What is free.
         allocations: By key.
         reservations: Requests for which it is kept free, by key.
-        score: Its place in the order of nodes, the smallest first.
+        score: By which nodes are ordered, the smallest first.
+        changes: Receives the node with each change of its resources, reservations or schedulability.
     """
 
     name: str
@@ -41,19 +43,43 @@ class Node:
     allocations: dict[str, Allocation] = field(default_factory=dict[str, "Allocation"])
     reservations: dict[str, Allocation] = field(default_factory=dict[str, "Allocation"])
     score: float = 0.0
+    changes: list[Node] = field(default_factory=list["Node"], repr=False)
 
     def __post_init__(self) -> None:
         self.available = minus(self.capacity, self.occupied)
 
+    @property
+    def place(self) -> tuple[float, str]:
+        """Its place in the order of nodes."""
+        return self.score, self.name
+
     def occupy(self, occupied: Amounts) -> None:
-        """Set what pods of other schedulers use; the place of the node in the order stays until its own allocations change."""
+        """Set what pods of other schedulers use; its place in the order stays until its own allocations change."""
         self.available = minus(plus(self.available, self.occupied), occupied)
         self.occupied = occupied
+        self.changes.append(self)
+
+    def set_schedulable(self, is_schedulable: bool) -> None:  # noqa: FBT001 - the value of a field.
+        """Set whether new pods may start."""
+        if self.is_schedulable != is_schedulable:
+            self.is_schedulable = is_schedulable
+            self.changes.append(self)
+
+    def reserve(self, request: Allocation) -> None:
+        """Keep the node free for a request."""
+        self.reservations[request.key] = request
+        self.changes.append(self)
+
+    def unreserve(self, key: str) -> None:
+        """Remove the reservation of a request."""
+        self.reservations.pop(key, None)
+        self.changes.append(self)
 
     def resize(self, capacity: Amounts) -> None:
         """Set the allocatable resources."""
         self.available = plus(minus(self.available, self.capacity), capacity)
         self.capacity = capacity
+        self.changes.append(self)
 
     def can_take(self, request: Allocation) -> bool:
         """Return whether a request fits, and the node is not reserved for another."""
@@ -91,6 +117,9 @@ class Nodes:
         self._weights = weights or DEFAULT_WEIGHTS
         self._nodes: dict[str, Node] = {}
         self._order: list[Node] | None = None
+        self._changes: list[Node] = []
+        self.fitting = FittingNodes(self._nodes, self._changes)
+        """The nodes with room for requests of one shape."""
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self._nodes.values())
@@ -102,17 +131,22 @@ class Nodes:
     def add(self, node: Node) -> None:
         """Add a node."""
         self._nodes[node.name] = node
+        node.changes = self._changes
         self.touch(node)
 
     def remove(self, name: str) -> Node | None:
         """Remove a node."""
         self._order = None
-        return self._nodes.pop(name, None)
+        node = self._nodes.pop(name, None)
+        if node is not None:
+            self._changes.append(node)
+        return node
 
     def touch(self, node: Node) -> None:
         """Update the place of a node after its allocations or capacity changed; other pods on it do not move it."""
         node.score = self._score(node)
         self._order = None
+        self._changes.append(node)
 
     def ordered(self, *, with_reserved: bool) -> list[Node]:
         """Return the nodes in the order in which they are tried.
@@ -121,7 +155,7 @@ class Nodes:
             with_reserved: Whether nodes with reservations are included.
         """
         if self._order is None:
-            self._order = sorted(self._nodes.values(), key=lambda node: (node.score, node.name))
+            self._order = sorted(self._nodes.values(), key=lambda node: node.place)
         return [node for node in self._order if with_reserved or not node.reservations]
 
     def allocate(self, node: Node, allocation: Allocation) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import heappop
 
 from apportion_runtime.engines.yunikorn.allocations import Allocation
 from apportion_runtime.engines.yunikorn.amounts import Amounts, fits_limits, is_positive, is_zero, minus, plus, pruned
 from apportion_runtime.engines.yunikorn.applications import HARD, Application, Phase
 from apportion_runtime.engines.yunikorn.nodes import Node, Nodes
+from apportion_runtime.engines.yunikorn.pending_requests import PendingRequests
 from apportion_runtime.engines.yunikorn.preemption import Predicates
 from apportion_runtime.engines.yunikorn.queues import FIFO, Queue, walk
 from apportion_runtime.engines.yunikorn.user_limits import UserLimits
@@ -61,9 +63,20 @@ class Partition:
         self.evictions: list[Eviction] = []
         self.expired: list[Allocation] = []
         self.n_attempts = 0
+        self._n_applications = 0
+        self._timers: list[tuple[float, int, str]] = []
+        self.pending_requests = PendingRequests()
+        """The pending requests of all applications."""
+        self._has_limits = limits.has_any or any(queue.settings.max_applications for queue in self.queues.values())
+        """Whether users or the number of applications are limited."""
         self._seen: set[frozenset[str]] = set()
         """The requests with reservations when a pod could not reserve its node, since an allocation, at one time."""
         self._seen_at = -math.inf
+
+    @property
+    def tries_all(self) -> bool:
+        """Whether requests depend on more than their own room: on limits, on placeholders, or on the node that they require."""
+        return self._has_limits or bool(self.pending_requests.gangs or self.pending_requests.n_required)
 
     def recurs(self, now: float) -> bool:
         """Return whether the reservations were the same before, and remember them until the time or an allocation changes."""
@@ -124,6 +137,9 @@ class Partition:
                     f"queue {queue.path} cannot fit application {application.name}: "
                     "its task groups request more than the maximum of the queue"
                 )
+        self._n_applications += 1
+        application.number, application.timers = self._n_applications, self._timers
+        application.pending_requests = self.pending_requests
         queue.applications[application.name] = application
         self.applications[application.name] = application
 
@@ -192,7 +208,13 @@ class Partition:
 
     def advance(self, now: float) -> None:
         """Let timers elapse: placeholders time out, and applications without requests complete."""
-        for application in list(self.applications.values()):
+        due: dict[int, Application] = {}
+        while self._timers and self._timers[0][0] <= now:
+            _, number, name = heappop(self._timers)
+            application = self.applications.get(name)
+            if application is not None and application.number == number:
+                due[number] = application
+        for _, application in sorted(due.items()):
             if application.times_out_at is not None and application.times_out_at <= now:
                 self._time_out(application, now)
             if application.completes_at is not None and application.completes_at <= now:
@@ -200,13 +222,17 @@ class Partition:
 
     def next_timer(self) -> float:
         """Return when the next timer elapses; infinity if none is set."""
-        timers = (
-            at
-            for application in self.applications.values()
-            for at in (application.times_out_at, application.completes_at)
-            if at is not None
-        )
-        return min(timers, default=math.inf)
+        while self._timers:
+            at, number, name = self._timers[0]
+            application = self.applications.get(name)
+            if (
+                application is not None
+                and application.number == number
+                and at in (application.times_out_at, application.completes_at)
+            ):
+                return at
+            heappop(self._timers)
+        return math.inf
 
     def _complete(self, application: Application, now: float) -> None:
         if is_zero(application.placeholders):
@@ -248,6 +274,9 @@ class Partition:
         for allocation in application.allocations.values():
             if allocation.is_preempted:
                 queue.remove_preempting(allocation.amounts)
+        for _, request in application.in_order:
+            self.pending_requests.discard(request)
+        self.pending_requests.gangs.discard(application.name)
         queue.forget(application.name)
         self.applications.pop(application.name, None)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from apportion_runtime.engines.kube_scheduler import Profile
+from apportion_runtime.engines.kube_scheduler.equivalence import EquivalenceClass, alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
@@ -31,6 +32,7 @@ class Filtered:
         self._nodes = nodes
         self._facts = facts
         self._filters: dict[str, Filters] = {}
+        self._lasting: dict[EquivalenceClass, Filters] = {}
 
     def reset(self) -> None:
         """Discard results that depend on the pods of the nodes."""
@@ -41,7 +43,11 @@ class Filtered:
         state = self._nodes.get(node.name)
         if state is None:
             return "node(s) do not exist"
-        status = self._of(request).filter_status(state)
+        kind = None if self._nodes.has_anti_affinity else alike_on_nodes(self._facts[request.key])
+        if kind is None:
+            status = self._of(request).filter_status(state)
+        else:
+            status = self._of_class(kind, request).fixed_status(state)
         return None if status is None else status.reasons[0]
 
     def fits_without(self, request: Allocation, node: Node, victims: Sequence[Allocation], start: int) -> int | None:
@@ -65,6 +71,13 @@ class Filtered:
         finally:
             for facts in gone:
                 state.add(facts)
+
+    def _of_class(self, kind: EquivalenceClass, request: Allocation) -> Filters:
+        """Return the filters of a class of pods for which other pods do not matter."""
+        known = self._lasting.get(kind)
+        if known is None:
+            known = self._lasting[kind] = Filters(self._facts[request.key], _PROFILE, self._nodes)
+        return known
 
     def _of(self, request: Allocation) -> Filters:
         known = self._filters.get(request.key)

@@ -21,16 +21,18 @@ from apportion_runtime.engines.yunikorn.amounts import (
     fits,
     fits_actual,
     minus_down_to_zero,
+    minus_existing,
     plus,
 )
 from apportion_runtime.engines.yunikorn.nodes import Node, Nodes
+from apportion_runtime.engines.yunikorn.pending_requests import RETRY_S
 from apportion_runtime.engines.yunikorn.preemption_snapshots import (
     QueueSnapshot,
     duplicated,
     eligible_victims,
 )
+from apportion_runtime.engines.yunikorn.queues import Queue
 
-_RETRY_S = 15.0
 _BATCH = 10
 """The number of nodes that are checked before the search may stop."""
 _RESERVED_S = 2 * 3600.0 + 2.0
@@ -61,15 +63,10 @@ def may_preempt(request: Allocation, delay_s: float, now: float) -> bool:
     """Return whether preemption is attempted for a request now, and remember that (CheckPreconditions)."""
     if not request.may_preempt or request.has_preempted or request.required_node:
         return False
-    if now < request.created[0] + delay_s or now < request.checked_at + _RETRY_S:
+    if now < request.created[0] + delay_s or now < request.checked_at + RETRY_S:
         return False
     request.checked_at = now
     return True
-
-
-def preempts_at(request: Allocation, delay_s: float) -> float:
-    """Return when preemption can next be attempted for a request that may preempt."""
-    return max(request.created[0] + delay_s, request.checked_at + _RETRY_S)
 
 
 class Preemptor:
@@ -93,7 +90,8 @@ class Preemptor:
         self._predicates = predicates
         self._now = now
         self._nodes_tried = nodes_tried
-        self._snapshots = eligible_victims(request)
+        is_beyond = is_beyond_guarantee(request.application.queue, request.amounts)
+        self._snapshots = {} if is_beyond else eligible_victims(request)
         self._path_of = {victim.key: path for path, each in self._snapshots.items() for victim in each.victims}
 
     def run(self) -> Preemption | None:
@@ -122,19 +120,22 @@ class Preemptor:
 
     def _can_reach_guarantee(self) -> bool:
         """Return whether the queue stays within its guarantee with the request, once all victims are gone."""
+        if not self._snapshots:
+            return False
         copies = duplicated(self._snapshots)
         asking = copies[self._path]
         before = asking.remaining()
         if before is not None and fits_actual(before, self._amounts):
             return True
+        # With each victim, what remains of the guarantees only grows, so that all of them decide.
         asking.add(self._amounts)
+        has_victims = False
         for snapshot in copies.values():
             for victim in snapshot.victims:
+                has_victims = True
                 snapshot.remove(victim.amounts)
-                remaining = asking.remaining()
-                if remaining is not None and not _is_below_zero(remaining, self._amounts):
-                    return True
-        return False
+        remaining = asking.remaining() if has_victims else None
+        return remaining is not None and not _is_below_zero(remaining, self._amounts)
 
     def _possible_nodes(self) -> list[Node]:
         found: list[Node] = []
@@ -271,6 +272,14 @@ class Preemptor:
             return False
         snapshot.remove(victim.amounts)
         return True
+
+
+def is_beyond_guarantee(queue: Queue, amounts: Amounts) -> bool:
+    """Return whether a queue exceeds its own guarantee with a request, which no victim of other queues changes."""
+    if queue.parent is None or not queue.guaranteed:
+        return False
+    remaining = minus_existing(queue.guaranteed, minus_existing(queue.allocated, queue.preempting))
+    return not fits_actual(remaining or {}, amounts)
 
 
 def _has_room(asking: QueueSnapshot, victim: Allocation) -> bool:

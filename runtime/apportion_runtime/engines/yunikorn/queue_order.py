@@ -9,16 +9,47 @@ Source: yunikorn-core pkg/scheduler/objects/sorters.go at be3bb487.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
-from apportion_runtime.engines.yunikorn.amounts import compare_shares, is_greater, is_positive, minus, usage_ratio
+from apportion_runtime.engines.yunikorn.amounts import (
+    Amounts,
+    compare_shares,
+    is_greater,
+    is_positive,
+    minus,
+    usage_ratio,
+)
 from apportion_runtime.engines.yunikorn.applications import Application
-from apportion_runtime.engines.yunikorn.queues import FAIR, Queue
+from apportion_runtime.engines.yunikorn.queues import FAIR, Queue, QueueOrder
 from apportion_runtime.engines.yunikorn.stable_sort import stable_sort
 
 
-def ordered_queues(parent: Queue) -> list[Queue]:
+def ordered_queues(parent: Queue) -> Sequence[Queue]:
     """Return the child queues with pending requests in order; equal ones in the order of the configuration."""
+    capacity, known = _capacity(parent), parent.order
+    # Amounts are replaced, never changed.
+    if (
+        known is None
+        or known.capacity is not capacity
+        or not all(map(_is_same, parent.children.values(), known.children))
+    ):
+        children = [(child.allocated, child.pending, child.priority) for child in parent.children.values()]
+        known = parent.order = QueueOrder(_sorted_queues(parent), capacity, children)
+    return known.queues
+
+
+def _capacity(queue: Queue) -> Amounts | None:
+    while queue.parent is not None:
+        queue = queue.parent
+    return queue.maximum
+
+
+def _is_same(child: Queue, known: tuple[Amounts, Amounts, int]) -> bool:
+    return child.allocated is known[0] and child.pending is known[1] and child.priority == known[2]
+
+
+def _sorted_queues(parent: Queue) -> list[Queue]:
     queues = [child for child in parent.children.values() if child.has_pending]
     if len(queues) < 2:
         return queues
@@ -26,6 +57,13 @@ def ordered_queues(parent: Queue) -> list[Queue]:
     if parent.settings.sort_policy != FAIR:
         return sorted(queues, key=lambda queue: -queue.priority) if by_priority else queues
     maxima = [queue.fair_maximum() for queue in queues]
+    if all(maximum == maxima[0] for maximum in maxima):
+        ranks = [
+            (-queue.priority if by_priority else 0, usage_ratio(queue.allocated, queue.guaranteed, maxima[0]))
+            for queue in queues
+        ]
+        if len(set(ranks)) == len(ranks):
+            return [queue for _, queue in sorted(zip(ranks, queues, strict=True), key=lambda pair: pair[0])]
 
     def less(i: int, j: int) -> bool:
         left, right = queues[i], queues[j]

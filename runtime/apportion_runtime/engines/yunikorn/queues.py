@@ -5,7 +5,7 @@ Source: yunikorn-core pkg/scheduler/objects/queue.go at be3bb487.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,16 @@ class QueueSettings:
     preemption_delay_s: float = 30.0
 
 
+@dataclass(frozen=True, slots=True)
+class QueueOrder:
+    """The child queues with pending requests in order, and all that decides about it."""
+
+    queues: Sequence[Queue]
+    capacity: Amounts | None
+    children: Sequence[tuple[Amounts, Amounts, int]]
+    """What each child uses, its pending requests, and its priority."""
+
+
 @dataclass(slots=True, eq=False)
 class Queue:
     """A queue.
@@ -78,6 +88,8 @@ class Queue:
     priority: int = NO_PRIORITY
     """The highest priority of its requests, as its parent sees it."""
     priorities: dict[str, int] = field(default_factory=dict[str, int])
+    order: QueueOrder | None = None
+    """The order of its child queues when they were sorted last."""
 
     def __post_init__(self) -> None:
         self.path = self.name if self.parent is None else f"{self.parent.path}.{self.name}"

@@ -15,6 +15,13 @@ from dataclasses import dataclass
 from apportion_runtime.engines.yunikorn.allocations import Allocation
 from apportion_runtime.engines.yunikorn.amounts import Amounts, fits, fits_limits, is_zero, minus, minus_existing
 from apportion_runtime.engines.yunikorn.applications import Application, Phase
+from apportion_runtime.engines.yunikorn.attempts import (
+    MOST_PREEMPTIONS,
+    RESERVATION_DELAY_S,
+    RESERVATION_TIMEOUT_S,
+    Attempts,
+    note_postponed,
+)
 from apportion_runtime.engines.yunikorn.nodes import Node
 from apportion_runtime.engines.yunikorn.partition import Eviction, Partition
 from apportion_runtime.engines.yunikorn.preemption import Preemptor, may_preempt
@@ -22,13 +29,7 @@ from apportion_runtime.engines.yunikorn.queue_order import ordered_applications,
 from apportion_runtime.engines.yunikorn.queues import Queue
 from apportion_runtime.engines.yunikorn.required_node import cancel_reservations, victims_on_required_node
 
-RESERVATION_DELAY_S = 2.0
-"""The age from which a request reserves a node."""
 NO_NODE = "no node has enough free resources"
-_RESERVATION_TIMEOUT_S = 2 * 3600.0
-"""The age at which a reservation that its queue has no room for is removed."""
-_MOST_PREEMPTIONS = 10
-"""Attempts at preemption for each queue in one step."""
 
 
 class Outcome(enum.Enum):
@@ -69,6 +70,8 @@ def run_step(partition: Partition, now: float) -> Step | None:
         elif step is not None and step.outcome is not Outcome.RESERVED:
             partition.forget_reservations()
         if step is not None or partition.expired or partition.n_attempts == n_attempts:
+            if step is None:
+                note_postponed(partition, now)
             return step
 
 
@@ -78,10 +81,13 @@ class _Stepper:
         self._nodes = partition.nodes
         self._predicates = partition.predicates
         self._now = now
+        self._attempts = Attempts(partition, now)
 
     def run(self) -> Step | None:
         root = self._partition.root
         if root.maximum is None or not root.has_pending:
+            return None
+        if self._attempts.are_settled():
             return None
         return self._reserved(root) or self._replaced(root) or self._allocated(root)
 
@@ -89,7 +95,7 @@ class _Stepper:
         """Allocate a request that has a reservation (TryReservedAllocate)."""
         if not queue.is_leaf:
             return next(filter(None, map(self._reserved, ordered_queues(queue))), None)
-        if not queue.reserved:
+        if not queue.reserved or self._attempts.are_reservations_idle(queue):
             return None
         headroom = queue.headroom()
         for name in list(queue.reserved):
@@ -111,7 +117,7 @@ class _Stepper:
                 application.unreserve(request.key)
                 return Step(Outcome.UNRESERVED, request, node)
             if not _has_room(request, of_user, headroom):
-                if self._now - since > _RESERVATION_TIMEOUT_S:
+                if self._now - since > RESERVATION_TIMEOUT_S:
                     application.unreserve(request.key)
                 continue
             if request.required_node and not request.has_preempted and not fits(node.available, request.amounts):
@@ -188,8 +194,10 @@ class _Stepper:
         """Allocate a request (TryAllocate)."""
         if not queue.is_leaf:
             return next(filter(None, map(self._allocated, ordered_queues(queue))), None)
+        if self._attempts.is_leaf_idle(queue) or self._attempts.are_postponed(queue):
+            return None
         headroom = queue.headroom()
-        attempts = [_MOST_PREEMPTIONS]
+        attempts = [MOST_PREEMPTIONS]
         for application in ordered_applications(queue):
             if application.phase is Phase.ACCEPTED and not self._can_run(application):
                 for _, request in application.in_order:
@@ -205,6 +213,8 @@ class _Stepper:
         of_user = self._user_headroom(application)
         for _, request in list(application.in_order):
             if application.can_replace(request):
+                continue
+            if self._attempts.is_idle(request):
                 continue
             if not fits_limits(of_user, request.amounts):
                 request.why = f"user {application.user} has reached a limit in queue {application.queue.path}"
@@ -245,15 +255,16 @@ class _Stepper:
         old = application.reservations.get(request.key)
         best, best_score = None, math.inf
         reasons: dict[str, int] = {}
+        first = self._nodes.fitting.first(request.shape)
+        if first is not None and self._predicates.fits(request, first) is None:
+            return self._placed(request, first)
         for node in self._nodes.ordered(with_reserved=False):
             if not node.is_schedulable or not fits(node.capacity, request.amounts):
                 continue
             if node.can_take(request):
                 why = self._predicates.fits(request, node)
                 if why is None:
-                    self._place(request, node)
-                    application.unreserve(request.key)
-                    return Step(Outcome.ALLOCATED, request, node)
+                    return self._placed(request, node)
                 reasons[why] = reasons.get(why, 0) + 1
             if old is None and self._now - request.created[0] > RESERVATION_DELAY_S:
                 score = node.reservation_score(request.amounts)
@@ -264,11 +275,18 @@ class _Stepper:
             return self._reserve(request, best)
         return None
 
+    def _placed(self, request: Allocation, node: Node) -> Step:
+        self._place(request, node)
+        request.application.unreserve(request.key)
+        return Step(Outcome.ALLOCATED, request, node)
+
     def _preempted(self, request: Allocation, attempts: list[int], *, nodes_tried: bool) -> Step | None:
         """Evict for a request, and reserve a node for it (tryPreemption)."""
         delay = request.application.queue.settings.preemption_delay_s
         if not self._partition.preempts or not attempts[0] or not may_preempt(request, delay, self._now):
             return None
+        self._partition.pending_requests.checked(request)
+        self._attempts.forget()
         attempts[0] -= 1
         self._partition.n_attempts += 1
         found = Preemptor(request, self._nodes, self._predicates, self._now, nodes_tried=nodes_tried).run()
@@ -329,6 +347,26 @@ class _Stepper:
 
 def _has_room(request: Allocation, of_user: Amounts | None, headroom: Amounts | None) -> bool:
     return fits_limits(of_user, request.amounts) and fits_limits(headroom, request.amounts)
+
+
+def reason(partition: Partition, request: Allocation) -> str:
+    """Return why a request is not placed in a partition without placeholders and limits, once no step changes anything."""
+    if not fits_limits(request.application.queue.headroom(), request.amounts):
+        return _queue_reason(request)
+    if partition.nodes.fitting.first(request.shape) is None:
+        return NO_NODE
+    return _node_reasons(_reasons(partition, request))
+
+
+def _reasons(partition: Partition, request: Allocation) -> dict[str, int]:
+    """Return the number of nodes with room for a request on which its pod may not run, by the reason."""
+    reasons: dict[str, int] = {}
+    for node in partition.nodes.ordered(with_reserved=False):
+        if node.is_schedulable and fits(node.capacity, request.amounts) and node.can_take(request):
+            why = partition.predicates.fits(request, node)
+            if why is not None:
+                reasons[why] = reasons.get(why, 0) + 1
+    return reasons
 
 
 def _queue_reason(request: Allocation) -> str:

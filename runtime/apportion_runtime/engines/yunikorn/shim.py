@@ -82,6 +82,8 @@ class Shim:
         self._rules = rules
         self._submissions: dict[str, Submission] = {}
         self._submission_of: dict[str, Submission] = {}
+        self._n_reserving = 0
+        """The number of submissions with placeholders that are still to be allocated, also of former ones."""
         self._n_created = 0
         self._facts = facts
         self.requests: dict[str, Allocation] = {}
@@ -132,6 +134,8 @@ class Shim:
     def open_gangs(self) -> bool:
         """Submit the pods of gangs whose placeholders are all allocated, or timed out; return whether there were any."""
         found = False
+        if not self._n_reserving:
+            return False
         for submission in self._submissions.values():
             core = submission.core
             if not submission.is_reserving or core is None:
@@ -141,6 +145,7 @@ class Shim:
             if not is_complete and not timed_out:
                 continue
             submission.is_reserving = False
+            self._n_reserving -= 1
             for pod, made in submission.waiting:
                 core.add_request(self._request(submission, core, pod, made))
             found = found or bool(submission.waiting)
@@ -173,6 +178,7 @@ class Shim:
             return submission
         submission.core = core
         submission.is_reserving = bool(groups)
+        self._n_reserving += submission.is_reserving
         for group in groups:
             for _ in range(group.n_members):
                 self._add_placeholder(submission, core, group, made, pod)

@@ -40,6 +40,11 @@ class UserLimits:
         self._limits = limits
         self._used: dict[tuple[str, str], _Use] = {}
 
+    @property
+    def has_any(self) -> bool:
+        """Whether any user has a limit."""
+        return any(self._limits.values())
+
     def headroom(self, user: str, queue: Queue) -> Amounts | None:
         """Return the amounts that a user may still use in a queue; None is unlimited."""
         found: Amounts | None = None
