@@ -116,12 +116,26 @@ class Simulations:
     on_progress: Callable[[int, Sequence[float]], None]
     _begun: float = field(default_factory=time.monotonic)
     _longest_s: float = 0.0
-    _n_ended: int = 0
+    _n_ended: list[int] = field(default_factory=lambda: [0])
+    """Also of samples."""
 
     def baseline(self, objects: ScenarioObjects) -> Report:
         """Return the report for the policy as it is, without its workloads, and show its warnings."""
         (report,) = self._results([partial(_baseline, self.load, objects, self.scenario)])
         return report
+
+    def on_sample(self, interval: int) -> Simulations:
+        """Return simulations of a sample of the load, with the same limits."""
+        from apportion_review.advise.sample import sampled_policy, sampled_scenario
+
+        target = self.load.targets[0]
+        policy = sampled_policy(self.load.policy, target.environment, target.cluster, interval)
+        return replace(
+            self,
+            load=replace(self.load, policy=policy),
+            scenario=sampled_scenario(self.scenario, interval),
+            _longest_s=0.0,
+        )
 
     def summaries(
         self, batch: Sequence[PolicyEdits], limits: Sequence[WaitLimit | None]
@@ -144,7 +158,7 @@ class Simulations:
             raise SearchStoppedError(INTERRUPTED) from None
 
     def _results(self, tasks: Sequence[Callable[[OnProgress], _Result]]) -> list[_Result]:
-        begun, n_before = time.monotonic(), self._n_ended
+        begun, n_before = time.monotonic(), self._n_ended[0]
         if self.n_processes == 1:
             found: list[_Result] = []
             for task in tasks:
@@ -155,7 +169,7 @@ class Simulations:
             found = in_processes(
                 tasks, self.n_processes, lambda n_ended, running: self.on_progress(n_before + n_ended, running)
             )
-        self._n_ended += len(tasks)
+        self._n_ended[0] += len(tasks)
         n_rounds = -(-len(tasks) // self.n_processes)
         self._longest_s = max(self._longest_s, (time.monotonic() - begun) / max(1, n_rounds))
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from apportion_api.counted_nouns import counted
@@ -41,6 +42,7 @@ class SearchOptions:
     max_time_s: float
     n_processes: int
     seed: int
+    sample: int | None
     kept: tuple[str, ...]
     pools: tuple[NodePool, ...]
 
@@ -68,6 +70,7 @@ def find_advice(
     from apportion_review.advise.pools import PolicyEdits, PoolEdit, searched_pools
     from apportion_review.advise.quotas import named_as_simulated, searched_quotas, simulated_names
     from apportion_review.advise.records import Advice
+    from apportion_review.advise.sample import sample_interval
 
     console = current()
     graph = checked.graph
@@ -100,15 +103,19 @@ def find_advice(
             console.err(
                 f"apportion: searching {counted(len(searched.quotas), 'quota')}{sizes} with at most {options.max_runs} simulations"
             )
-        limits = wait_limits(goals, summary)
+        interval = 1 if pools else options.sample or sample_interval(scenario, searched.problem)
+        limits = {n: wait_limits(goals, summary, n) for n in (1, interval)}
+        sampled = simulations.on_sample(interval)
 
         def edits_of(vector: Vector) -> PolicyEdits:
             sizes = zip(pools, vector[len(searched.quotas) :], strict=True)
             changed = (PoolEdit(pool.pool, size) for pool, size in sizes if size != pool.present)
             return PolicyEdits(searched.edits(vector), tuple(changed))
 
-        def simulate(batch: Sequence[Vector], *, to_end: bool) -> Sequence[Summary | EndedEarly | None]:
-            return simulations.summaries([edits_of(vector) for vector in batch], () if to_end else limits)
+        def simulate(
+            simulations: Simulations, interval: int, batch: Sequence[Vector], *, to_end: bool
+        ) -> Sequence[Summary | EndedEarly | None]:
+            return simulations.summaries([edits_of(vector) for vector in batch], () if to_end else limits[interval])
 
         found = advise_quotas(
             SearchInputs(
@@ -116,7 +123,8 @@ def find_advice(
                 searched,
                 pools,
                 summary,
-                simulate,
+                partial(simulate, simulations, 1),
+                None if interval == 1 else partial(simulate, sampled, interval),
                 lambda vector: simulation.is_valid(edits_of(vector)),
                 options.max_runs,
                 _WIDTH,
@@ -145,6 +153,7 @@ def find_advice(
         searches_pools=bool(pools),
         notes=searched.notes,
         max_runs=options.max_runs,
+        sample=interval,
         stopped=found.stopped,
     )
 

@@ -82,6 +82,12 @@ def _duration(_: click.Context, __: click.Parameter, value: str) -> float:
     metavar="N",
     help="Number of simulations to run in parallel (default: the number of processors).",
 )
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="First search with one of every N jobs and nodes (default: about 10,000 jobs of a larger load; 1 for the whole load).",
+)
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Random seed for the search.")
 @output_option("text", "json", "patch")
 @json_option
@@ -100,6 +106,7 @@ def advise(
     max_runs: int,
     max_time: float,
     jobs: int | None,
+    sample: int | None,
     seed: int,
     outputs: tuple[Output, ...],
     as_of: date,
@@ -146,7 +153,7 @@ def advise(
     enlarged = _pools(checked.graph, scope, pools)
     sizes = {pool.id: pool.max_nodes for pool in enlarged}
     simulation = LoadSimulation(policy, inputs.policy, targets, as_of, load, shard, sizes)
-    options = SearchOptions(max_runs, max_time, jobs or os.cpu_count() or 1, seed, kept, enlarged)
+    options = SearchOptions(max_runs, max_time, jobs or os.cpu_count() or 1, seed, sample, kept, enlarged)
     try:
         advice = find_advice(simulation, inputs, checked, scope, goals=wanted, options=options)
     except KeyboardInterrupt:

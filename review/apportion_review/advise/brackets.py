@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from apportion_review.advise.problem import Problem, Search, Vector, first_index
 
-_PRECISION = 128
+PRECISION = 128
 """Parts of the range of a goal's quotas that are told apart, unless the goals together need a higher precision."""
 _PARTS = (2 / 3, 1 / 3, 1 / 6, 1 / 12, 1 / 24, 1 / 48, 1 / 96)
 """Parts of the brackets at which all are divided: the first that leave the other goals what they need."""
@@ -44,7 +44,7 @@ class Bracket:
     top: int
     misses: int
     holds: int
-    precision: int = _PRECISION
+    precision: int = PRECISION
 
     @property
     def is_open(self) -> bool:
@@ -85,7 +85,7 @@ class Bracket:
             self.misses = max(self.misses, levels[number - 1])
 
 
-def brackets_of(problem: Problem, missed: Collection[int]) -> list[Bracket]:
+def brackets_of(problem: Problem, missed: Collection[int], precision: int = PRECISION) -> list[Bracket]:
     """Return the brackets of the goals whose quotas can be raised at the expense of others, before any evaluation."""
     divided = {index for index, variable in enumerate(problem.variables) if variable.rivals}
     found: list[Bracket] = []
@@ -96,7 +96,7 @@ def brackets_of(problem: Problem, missed: Collection[int]) -> list[Bracket]:
         top = max(variable.most - variable.present for variable in variables)
         bottom = -max(variable.present - variable.least for variable in variables)
         misses, holds = (0, top + 1) if goal in missed else (bottom - 1, 0)
-        found.append(Bracket(goal, helpful, bottom, top, misses, holds))
+        found.append(Bracket(goal, helpful, bottom, top, misses, holds, precision))
     return found
 
 

@@ -37,9 +37,14 @@ def advice_json(advice: Advice) -> str:
         "notes": list(advice.notes),
         "maxRuns": advice.max_runs,
         "quotas": list(advice.columns),
+        "sample": advice.sample,
         "stopped": advice.stopped or None,
         "runs": [
-            {"quotas": list(run.quotas), "values": None if run.values is None else list(run.values)}
+            {
+                "quotas": list(run.quotas),
+                "sample": run.is_sample,
+                "values": None if run.values is None else list(run.values),
+            }
             for run in advice.runs
         ],
     }

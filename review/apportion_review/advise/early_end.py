@@ -27,13 +27,19 @@ class WaitLimit:
     n_most: int
 
 
-def wait_limits(goals: Sequence[Goal], baseline: Summary) -> tuple[WaitLimit | None, ...]:
-    """Return for each goal how many waits may exceed its bound; None for goals that are not waits of one queue."""
+def wait_limits(goals: Sequence[Goal], baseline: Summary, interval: int = 1) -> tuple[WaitLimit | None, ...]:
+    """Return for each goal how many waits may exceed its bound; None for goals that are not waits of one queue.
+
+    Args:
+        goals: The goals.
+        baseline: The simulation of the policy as it is.
+        interval: One of how many jobs are simulated.
+    """
     n_groups = {each.name: each.n_groups for each in baseline.queues}
     return tuple(
         None
         if goal.queue is None or goal.measure not in _PERCENT
-        else WaitLimit(goal, _most(math.ceil(_MARGIN * n_groups[goal.queue]), _PERCENT[goal.measure]))
+        else WaitLimit(goal, _most(math.ceil(_MARGIN * n_groups[goal.queue] / interval), _PERCENT[goal.measure]))
         for goal in goals
     )
 

@@ -65,11 +65,13 @@ class GoalResult:
 class Run:
     """One simulation: the quotas in GPUs on the cluster, then the sizes of pools, and the value of each goal.
 
-    `values` is None if it ended early, when it was certain that a goal is missed.
+    `values` is None if it ended early, when it was certain that a goal is missed. `is_sample` is whether it had a
+    sample of the load.
     """
 
     quotas: tuple[int, ...]
     values: tuple[float, ...] | None
+    is_sample: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class Advice:
         notes: What was not searched.
         max_runs: Maximum number of simulations.
         required: If goals exclude each other, the index of each, and GPUs guaranteed to its queues that miss it.
+        sample: One of how many jobs and nodes a sample has, on which quotas were chosen first; 1 without a sample.
         stopped: Why the search was stopped, if it was: `interrupted`, or the limit.
     """
 
@@ -108,6 +111,7 @@ class Advice:
     notes: tuple[str, ...] = ()
     max_runs: int = 0
     required: tuple[tuple[int, int], ...] = ()
+    sample: int = 1
     stopped: str = ""
 
     @property

@@ -8,10 +8,10 @@ random points when the steps are used up (`moves`). `reduction` then removes the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from apportion_review.advise.brackets import Bracket, brackets_of, compose, lowest, narrow
+from apportion_review.advise.brackets import PRECISION, Bracket, brackets_of, compose, lowest, narrow
 from apportion_review.advise.moves import approach, approach_at_random, changed, missed_goals
 from apportion_review.advise.problem import Draw, Problem, Search, Vector, first_index
 from apportion_review.advise.reduction import reduced
@@ -19,6 +19,7 @@ from apportion_review.advise.reduction import reduced
 _MORE_RUNS = 16
 """Further evaluations after it seems that the goals cannot be met together, as goals may depend on other quotas, too."""
 _STEPS = 64
+_MORE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +41,24 @@ class Found:
     costs: tuple[int, ...] = ()
 
 
-def find(search: Search, draw: Draw) -> Found:
+def find(search: Search, draw: Draw, *, hint: Vector | None = None, precision: int = PRECISION) -> Found:
     """Search until all goals are met with a change that cannot be reduced, or the limit is reached.
 
-    The present values must be valid.
+    Args:
+        search: The problem, whose present values must be valid.
+        draw: Draws random vectors.
+        hint: A vector that probably meets all goals; if it does, or a somewhat larger change, nothing else is evaluated.
+        precision: The parts of the range of a goal's quotas that are told apart.
     """
     problem = search.problem
     search.run([problem.present])
     missed = missed_goals(search, problem.present)
     if not missed:
         return Found(problem.present, is_met=True, costs=(0,) * len(problem.helpful))
+    if hint is not None:
+        search.run([hint, *_somewhat_more(search, hint, missed)])
+        if search.meets(search.best()):
+            return Found(search.best(), is_met=True, costs=_costs(search, search.best()))
     unattained = _unattained(search, missed)
     if unattained:
         return Found(search.best(), is_met=False, unattained=unattained)
@@ -57,7 +66,7 @@ def find(search: Search, draw: Draw) -> Found:
         search.run([_with_most_machines(problem)])
         brackets: tuple[Bracket, ...] = ()
     else:
-        brackets = tuple(brackets_of(problem, missed))
+        brackets = tuple(brackets_of(problem, missed, precision))
     own = {bracket.goal for bracket in brackets} & set(missed)
     is_exclusive = bool(own) and not narrow(search, brackets, own)
     if is_exclusive:
@@ -73,6 +82,18 @@ def find(search: Search, draw: Draw) -> Found:
         return Found(best, is_met=False, required=required if is_exclusive else ())
     best = reduced(search, best, in_pairs=best != lowest(search, brackets, own))
     return Found(best, is_met=True, costs=_costs(search, best))
+
+
+def _somewhat_more(search: Search, hint: Vector, missed: Sequence[int]) -> Iterator[Vector]:
+    """Yield a vector with more for the missed goals: an eighth of what remains."""
+    brackets = brackets_of(search.problem, missed)
+    own = [bracket for bracket in brackets if bracket.goal in missed]
+    for bracket in own:
+        bracket.observe(search.problem, hint, 0.0)
+    levels = {each.goal: each.holds + -(-(each.top - each.holds) // _MORE) for each in own}
+    more = compose(search, brackets, levels)
+    if more is not None:
+        yield more
 
 
 def _with_most_machines(problem: Problem) -> Vector:

@@ -30,7 +30,7 @@ def advice_text(advice: Advice) -> str:
                 f"{change.place}: set `{change.field}` of queue `{change.queue}` to {change.after}; the value is not a literal that a patch can replace."
             )
         )
-    paragraphs += [_wrapped(f"Note: {note}.") for note in (*advice.notes, *_stopped(advice))]
+    paragraphs += [_wrapped(f"Note: {note}.") for note in (*advice.notes, *_sampled(advice), *_stopped(advice))]
     paragraphs += _runs(advice)
     return "\n\n".join(paragraphs) + "\n" + (f"\n{advice.patch}" if advice.patch else "")
 
@@ -61,6 +61,16 @@ def _stopped(advice: Advice) -> Iterator[str]:
         yield f"the search was stopped by {'an interrupt' if advice.is_interrupted else advice.stopped}; {more}"
 
 
+def _sampled(advice: Advice) -> Iterator[str]:
+    if any(run.is_sample for run in advice.runs):
+        n_whole = sum(not run.is_sample for run in advice.runs)
+        yield (
+            f"the search used a sample with one of every {advice.sample} jobs and nodes; "
+            f"{agreeing(n_whole, f'{n_whole} simulation has', f'{n_whole} simulations have')} the whole load"
+            + (", among them that of the printed change, and a smaller change may exist" if advice.has_changes else "")
+        )
+
+
 def _runs(advice: Advice) -> Iterator[str]:
     """Yield a table of the simulations, without the quotas that were never changed, if it is narrow enough."""
     if len(advice.runs) < 2:
@@ -78,7 +88,8 @@ def _runs(advice: Advice) -> Iterator[str]:
             if run.values is None
             else tuple(result.goal.amount_text(value) for result, value in zip(advice.goals, run.values, strict=True))
         )
-        rows.append((str(number), *(str(run.quotas[index]) for index in varied), *values))
+        label = f"{number} (sample)" if run.is_sample else str(number)
+        rows.append((label, *(str(run.quotas[index]) for index in varied), *values))
     table = _table(rows)
     if len(table.partition("\n")[0]) <= _WIDTH:
         yield table

@@ -121,6 +121,24 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+def test_quotas_are_chosen_on_a_sample_and_confirmed(run: Run, files: Path) -> None:
+    """Twice the nodes, jobs and quotas of the other tests, of which the sample has half."""
+    text = POLICY.replace("gpu=1)", "gpu=2)").replace("gpu=7)", "gpu=14)").replace("_nodes=1", "_nodes=2")
+    (files / "policy.py").write_text(text)
+    load = SCENARIO.replace("count: 1", "count: 2").replace("count: 8", "count: 16").replace("count: 3", "count: 6")
+    (files / "load.yaml").write_text(load)
+    asked = ("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--sample", "2", "--jobs", "1", "-q")
+    advice = run(*asked)
+    assert advice.code == 10
+    text = " ".join(advice.out.split())
+    assert "used a sample with one of every 2 jobs and nodes; 2 simulations have the whole load" in text
+    assert "2 (sample)" in text
+    document = _document(run(*asked, "--json").out)
+    assert (document["sample"], document["runs"][0]["sample"]) == (2, False)
+    whole = [each for each in document["runs"] if not each["sample"]]
+    assert any(each["quotas"] == [10, 6] and each["values"][0] <= 300 for each in whole)
+
+
 def test_unknown_queue_is_refused_before_the_simulation(run: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(advise_runs.Simulations, "baseline", _interrupt)
     refused = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", "p90 wait of vision <= 5m")
