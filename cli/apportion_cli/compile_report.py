@@ -18,9 +18,9 @@ from apportion_compiler.backends.capability import Feature, Output
 from apportion_compiler.backends.metadata import source_of
 from apportion_compiler.compile import Compilation, Target
 from apportion_compiler.emit.output_folder import LinkedPathError, OutputFolder, open_output
-from apportion_compiler.emit.rendered_trees import RenderedTree, commit_trees, rendered_trees
+from apportion_compiler.emit.rendered_trees import RenderedTree, rendered_trees
 from apportion_compiler.emit.tree import PRUNE, RETAINED_KINDS, ObjectKey, object_key, pruned_objects
-from apportion_compiler.emit.tree_files import TreeChange, entries_outside, objects_of_base, stage_tree
+from apportion_compiler.emit.tree_files import TreeChange, entries_outside, objects_of_base
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.fidelity import FidelityLine, fidelity
 from apportion_compiler.ir.program import Program
@@ -94,14 +94,9 @@ def render(
             former = None if base is None else partial(objects_of_base, held, folder)
             changes: dict[str, TreeChange] = {}
             reports: list[TargetReport] = []
-            # One at a time, because the trees of a large policy do not fit in memory together.
-            for tree, output in rendered_trees(compilation, folder, former=former):
-                if write and folder is not None:
-                    stage_tree(folder, tree.name, tree.files, tree.change)
+            for tree, output in rendered_trees(compilation, folder, write=write, former=former):
                 changes[tree.name] = tree.change
                 reports.append(_report(compilation.programs[tree.target], tree, output, out))
-            if write and folder is not None:
-                commit_trees(folder, changes)
             foreign = entries_outside(folder, changes) if is_whole else ()
     except LinkedPathError as linked:
         raise PreconditionError(str(linked), hint="remove it; nothing was written") from None

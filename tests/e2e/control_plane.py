@@ -98,7 +98,7 @@ def _make_keys(binaries: Path, folder: Path) -> None:
     """Write the API server's certificate and key (cert.pem, key.pem) and the key of service accounts."""
     accounts = folder / "accounts"
     accounts.mkdir()
-    command = [binaries / "generate_cert", "--host", "127.0.0.1", "--ca", "--ecdsa-curve", "P256"]
+    command: list[str | Path] = [binaries / "generate_cert", "--host", "127.0.0.1", "--ca", "--ecdsa-curve", "P256"]
     for place in (folder, accounts):
         subprocess.run(command, cwd=place, check=True, capture_output=True)
 

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.conformance.seed_day import with_room
 
 from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 from apportion_runtime.engines.ack.model import MODEL as ACK
 from apportion_runtime.kube.connection import Connection, connect
 from apportion_runtime.kube.errors import Refused
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.scenario.format import Manifest, Scenario, Timing
+from apportion_runtime.sim.scenario.format import Manifest, Scenario
 from apportion_runtime.sim.scenario.reader import read_scenario
 
 from .access_audit import permissions, requests, size
@@ -72,15 +74,8 @@ def _scenario() -> Scenario:
     def read(name: str) -> list[dict[str, Any]]:
         return list(yaml.safe_load_all((EXAMPLE / name).read_text()))
 
-    document = yaml.safe_load((EXAMPLE / "scenario.yaml").read_text())
-    node = {"pool": "default", "count": 4, "cpu": 32, "memory": "256Gi", "gpus": 8, "gpu_memory": 24576}
-    changed = {
-        **document,
-        "nodes": [node],
-        "until": f"{HOURS}h",
-        "events": [event for event in document["events"] if "job" in event],
-    }
-    return replace(read_scenario(yaml.safe_dump(changed), read, ACK.workload_labels), timing=Timing())
+    document = with_room(yaml.safe_load((EXAMPLE / "scenario.yaml").read_text()))
+    return read_scenario(yaml.safe_dump({**document, "until": f"{HOURS}h"}), read, ACK.workload_labels)
 
 
 def _steps(objects: Sequence[Manifest], scenario: Scenario) -> tuple[Step, ...]:
@@ -258,6 +253,10 @@ def _check_permissions(audit: Path, offset: int) -> None:
     }
 
 
+def _mentions(text: str) -> Callable[[str], bool]:
+    return lambda said: text in said
+
+
 def _refusal(connection: Connection, patch: Object) -> str:
     """Return why the API server refuses a patch of the job `held`; nothing is stored."""
     path = "/apis/batch/v1/namespaces/default/jobs/held?dryRun=All"
@@ -286,7 +285,7 @@ def test_account_only_suspends_and_resumes_jobs(plane: ControlPlane, kubectl: Ku
             own = connect(str(access))
             # The API server compiles a new policy in the background.
             for why, patch in refused.items():
-                until(lambda patch=patch: _refusal(own, patch), lambda said, why=why: why in said)
+                until(partial(_refusal, own, patch), _mentions(why))
             assert _refusal(own, permitted) == ""
     finally:
         kubectl.delete_objects([held])

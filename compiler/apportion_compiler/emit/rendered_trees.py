@@ -14,6 +14,7 @@ from apportion_compiler.emit.tree_files import (
     compare_tree,
     former_objects,
     remove_former_files,
+    stage_tree,
 )
 from apportion_compiler.ir.program import Program
 
@@ -45,20 +46,37 @@ def tree_of(target: Target) -> str:
 
 
 def rendered_trees(
-    compilation: Compilation, root: OutputFolder | None, *, former: Former | None = None
+    compilation: Compilation, root: OutputFolder | None, *, write: bool, former: Former | None = None
 ) -> Iterator[tuple[RenderedTree, Output]]:
-    """Yield the tree of each target and the output that it was rendered from, one after the other.
+    """Yield the tree of each target and the output that it was rendered from, and write them once the last was yielded.
 
     Args:
         compilation: The compilation.
         root: The output folder; None if it does not exist yet.
+        write: Whether to write; otherwise, the trees are only compared with the output folder.
         former: Looks up earlier objects; by default in the output folder.
 
     Raises:
         ValueError: If an earlier tree's inventory is invalid.
         LinkedPathError: If an earlier tree is a link.
-        OSError: If an earlier tree cannot be read.
+        OSError: If an earlier tree cannot be read, or a file cannot be written.
     """
+    changes: dict[str, TreeChange] = {}
+    # One at a time, because the trees of a large policy do not fit in memory together.
+    for tree, output in _trees(compilation, root, former):
+        if write and root is not None:
+            stage_tree(root, tree.name, tree.files, tree.change)
+        changes[tree.name] = tree.change
+        yield tree, output
+    if write and root is not None:
+        root.commit()
+        for name, change in changes.items():
+            remove_former_files(root, name, change)
+
+
+def _trees(
+    compilation: Compilation, root: OutputFolder | None, former: Former | None
+) -> Iterator[tuple[RenderedTree, Output]]:
     for target, output in compilation.outputs.items():
         name = tree_of(target)
         try:
@@ -67,21 +85,6 @@ def rendered_trees(
             raise ValueError(f"{name}/{malformed}") from None
         files = render_target(output, _identity(target, compilation.programs[target]), formerly)
         yield RenderedTree(target, name, files, compare_tree(root, name, files)), output
-
-
-def commit_trees(root: OutputFolder, changes: Mapping[str, TreeChange]) -> None:
-    """Move the staged files of trees to their places, and delete the files of earlier trees.
-
-    Args:
-        root: The output folder; a file that was not staged keeps its content.
-        changes: The changes by folder of a tree.
-
-    Raises:
-        OSError: If a file cannot be written.
-    """
-    root.commit()
-    for name, change in changes.items():
-        remove_former_files(root, name, change)
 
 
 def _identity(target: Target, program: Program) -> Mapping[str, str]:

@@ -43,8 +43,7 @@ from apportion_compiler.emit.pulumi.stack_targets import (
 )
 from apportion_compiler.emit.pulumi.unapplied_settings import unapplied
 from apportion_compiler.emit.pulumi.update_plan import NextUpdate, next_update, several_updates
-from apportion_compiler.emit.rendered_trees import commit_trees, rendered_trees
-from apportion_compiler.emit.tree_files import TreeChange, stage_tree
+from apportion_compiler.emit.rendered_trees import rendered_trees
 
 Transformation = Callable[[pulumi.ResourceTransformationArgs], pulumi.ResourceTransformationResult | None]
 
@@ -88,13 +87,7 @@ def _run(today: date, root: Path, environment: Mapping[str, str], *, allow_missi
 def _render(compilation: Compilation, out: Path) -> None:
     writes = not pulumi.runtime.is_dry_run()
     with open_output(out, writing=writes) as folder:
-        changes: dict[str, TreeChange] = {}
-        for tree, _ in rendered_trees(compilation, folder):
-            if writes and folder is not None:
-                stage_tree(folder, tree.name, tree.files, tree.change)
-            changes[tree.name] = tree.change
-        if writes and folder is not None:
-            commit_trees(folder, changes)
+        changes = {tree.name: tree.change for tree, _ in rendered_trees(compilation, folder, write=writes)}
     for name, change in changes.items():
         n_files = len((*change.added, *change.changed, *change.removed))
         pulumi.info(
