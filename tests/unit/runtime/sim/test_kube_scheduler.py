@@ -12,7 +12,7 @@ from apportion_runtime.engines.kube_scheduler.node_search import feasible_nodes_
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts, pod_facts
 from apportion_runtime.engines.kube_scheduler.profiles import Profile
-from apportion_runtime.engines.kube_scheduler.scores import balance_score, fit_score
+from apportion_runtime.engines.kube_scheduler.scores import balance_score, fit_score, resource_score
 from apportion_runtime.engines.native.model import MODEL as NATIVE
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engine import UnreadableError
@@ -123,6 +123,23 @@ def test_balanced_allocation_score() -> None:
     assert balance_score(facts({"cpu": "4", "memory": "8Gi"}), empty, resources) == 75
     # Half of the cpu and none of the memory: a deviation of a quarter, so 25 points less, of which half count.
     assert balance_score(facts({"cpu": "4"}), empty, resources) == 50 + (50 + 75 - 100) // 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "balanced", "is_scored"),
+    [
+        ({GPU: "1"}, ("cpu", "memory"), False),
+        ({GPU: "1"}, ("cpu", GPU), True),
+        ({"memory": "1Gi"}, ("cpu", "memory"), True),
+        ({}, ("cpu", "memory"), False),
+    ],
+)
+def test_balance_is_scored_if_one_of_its_resources_is_requested(
+    asked: Made, balanced: tuple[str, ...], is_scored: bool
+) -> None:
+    weights = {"NodeResourcesBalancedAllocation": 1}
+    profile = Profile(weights=weights, balanced=dict.fromkeys(balanced, 1))
+    assert (resource_score(facts(asked), state(NODE, HALF_FULL), profile) > 0) is is_scored
 
 
 @pytest.mark.parametrize(("n_nodes", "wanted"), [(99, 99), (100, 100), (1000, 420), (5000, 500), (10_000, 500)])
@@ -355,7 +372,7 @@ def test_suspended_job_has_no_pods() -> None:
     running = cluster.workloads.running[0]
     cluster.workloads.change(0, {**running.manifest, "spec": {**running.manifest["spec"], "suspend": False}})
     assert len(cluster.cluster_state.pods) == 1
-    cluster.workloads.change(0, running.manifest | {"spec": {**running.manifest["spec"], "suspend": True}})
+    cluster.workloads.change(0, {**running.manifest, "spec": {**running.manifest["spec"], "suspend": True}})
     while cluster.cluster_state.pods:
         assert cluster.step()
     assert cluster.workloads.running[0].is_suspended
