@@ -165,7 +165,7 @@ def _normalized(found: Sequence[int], *, reverse: bool = False) -> list[int]:
 
 
 def _company_scores(pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes: Nodes) -> list[int] | None:
-    if not pod.preferred_pods and not any(node.n_affinity for node in nodes.all):
+    if not pod.preferred_pods and not nodes.has_affinity:
         return None
     if profile.ignores_preferences and not pod.preferred_pods:
         return None

@@ -11,12 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
+from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRanking
 from apportion_runtime.engines.kube_scheduler.node_statuses import explained, explained_counts
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.volcano.amounts import minus
+from apportion_runtime.engines.volcano.future_places import ShapePlaces
+from apportion_runtime.engines.volcano.gang_places import best_places, lacks_places
 from apportion_runtime.engines.volcano.group_state import Phase
+from apportion_runtime.engines.volcano.insufficient import insufficient
 from apportion_runtime.engines.volcano.jobs import Job, Status, Task
-from apportion_runtime.engines.volcano.node_ranking import fits_on, insufficient
+from apportion_runtime.engines.volcano.node_ranking import fits_on, tie_key
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement
@@ -126,6 +130,8 @@ def _for_job(
         tried: Its pending pods.
         unschedulable: Why pods of a shape are unschedulable, found before any pod of their job was placed.
     """
+    if _is_hopeless(session, job, tried, unschedulable):
+        return None, tried
     kind = session.kind(job, tried, "allocate")
     if kind is not None and (known := session.failed_requests.get(kind)) is not None:
         job.reasons.update((task.uid, why) for task, why in zip(tried, known, strict=True) if why)
@@ -165,6 +171,29 @@ def _for_job(
     return None, tasks
 
 
+def _is_hopeless(session: Session, job: Job, tried: Sequence[Task], unschedulable: dict[object, str]) -> bool:
+    """Return whether a gang of equal pods lacks places, after noting why, as a try of it would.
+
+    A try would place pods as long as there are places, then give up, and discard what it did.
+
+    Args:
+        session: The cycle.
+        job: The job.
+        tried: Its pending pods.
+        unschedulable: Why pods of a shape are unschedulable, as in `_for_job`.
+    """
+    if job.failed_roles or job.least < len(job.tasks) + job.group.n_succeeded:
+        return False
+    places = lacks_places(session, job, tried)
+    if places is None:
+        return False
+    task, why = tried[places.total], places.why_full
+    if not places.total and (shape := _shape(session, task)) is not None:
+        why = unschedulable.setdefault(shape, why)
+    job.reasons[task.uid] = job.failed_roles[task.role] = why
+    return True
+
+
 def _shape(session: Session, task: Task) -> object | None:
     """Return the shape of pods in a queue that all fail if one does; None if other pods affect the placement."""
     if session.nominated.get(task.uid) or session.nodes.has_anti_affinity:
@@ -176,6 +205,10 @@ def _shape(session: Session, task: Task) -> object | None:
 def _place(session: Session, statement: Statement, task: Task) -> bool:
     """Allocate a pod on idle resources, or else pipeline it on releasing ones."""
     nominated = session.nominated.get(task.uid)
+    if nominated or session.has_changing:
+        places = session.places(task)
+        if places is not None and (ranking := session.ranking(task)) is not None:
+            return _take_place(session, statement, task, places, ranking)
     ranking = None if nominated else session.ranking(task)
     nodes = session.nodes.all if ranking is None else session.changing()
     idle: list[NodeState] = []
@@ -207,6 +240,23 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
             counts.update(ranking.counts_without([node.row for node in nodes]))
         task.job.reasons[task.uid] = explained_counts(counts, len(session.nodes.all))
         return False
+    return True
+
+
+def _take_place(session: Session, statement: Statement, task: Task, places: ShapePlaces, ranking: NodeRanking) -> bool:
+    """Place a pod as `_place` does, with the places that are counted for its shape."""
+    if not places.total:
+        task.job.reasons[task.uid] = places.why_full
+        return False
+    node = session.nodes.get(session.nominated.get(task.uid, ""))
+    if node is None or not places.fits(node.row):
+        found = best_places(session, task, places, ranking, idle=True)
+        found = found or best_places(session, task, places, ranking, idle=False)
+        node = found[0] if len(found) == 1 else max(found, key=lambda each: tie_key(each.name))
+    if places.is_idle(node.row):
+        session.allocate(statement, task, node)
+    else:
+        session.pipeline(statement, task, node)
     return True
 
 

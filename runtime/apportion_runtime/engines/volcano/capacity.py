@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cmp_to_key
+from itertools import repeat
 
 from apportion_api.volcano import objects as api
 from apportion_runtime.engines.volcano.amounts import (
@@ -75,6 +76,7 @@ class Queue:
 
     Attributes:
         real: Its real capability: the guarantees of other queues are subtracted, and its capability is the bound.
+        unbounded: The resources that neither it nor its ancestors limit.
         share: Its share: allocated over deserved; 1 for a queue without deserved resources.
         at_start: Its allocated, requested, inqueue and elastic resources at the start of a cycle.
     """
@@ -86,6 +88,7 @@ class Queue:
     deserved: dict[str, int] = field(default_factory=dict)
     guarantee: dict[str, int] = field(default_factory=dict)
     real: dict[str, int] = field(default_factory=dict)
+    unbounded: frozenset[str] = frozenset()
     allocated: dict[str, int] = field(default_factory=dict)
     requested: dict[str, int] = field(default_factory=dict)
     inqueue: dict[str, int] = field(default_factory=dict)
@@ -115,6 +118,7 @@ class Capacity:
     Attributes:
         fault: Why nothing is scheduled; empty if the tree is valid.
         changed: The queues whose amounts may differ from those at the end of the previous cycle.
+        version: The number of changes of allocations.
     """
 
     def __init__(
@@ -124,6 +128,10 @@ class Capacity:
         self.hierarchy = hierarchy
         self.ancestor_level = ancestor_level if hierarchy else 0
         self.fault = ""
+        self._levels: dict[tuple[str, str], int] = {}
+        self._below_common: dict[tuple[str, str], tuple[Queue, Queue]] = {}
+        """Of two queues, the queues below their lowest common ancestor on their paths."""
+        self.version = 0
         self.queues = {name: _queue(spec) for name, spec in known.items()}
         for queue in self.queues.values():
             self._place(queue)
@@ -135,6 +143,10 @@ class Capacity:
             self._divide(root)
         else:
             self._divide_flat(resources)
+        if not self.fault:
+            for name, queue in self.queues.items():
+                path = self.path(name)
+                queue.unbounded = frozenset(each for each in queue.real if all(map(_is_unbounded, path, repeat(each))))
         self._initial_fault = self.fault
         self.changed = dict.fromkeys(self.queues)
         self._moved: dict[str, None] = {}
@@ -147,6 +159,7 @@ class Capacity:
         self.fault = self._initial_fault
         self.changed |= self._moved
         self._moved.clear()
+        self.version += 1
         for name in self.changed:
             queue = self.queues[name]
             queue.allocated, queue.requested, queue.inqueue, queue.elastic = map(dict, queue.at_start)
@@ -213,6 +226,7 @@ class Capacity:
 
         Within a cycle, only the share of the queue itself is updated (capacity.go, AllocateFunc and DeallocateFunc).
         """
+        self.version += 1
         for queue in self.path(name):
             self._moved[queue.name] = None
             queue.allocated = plus(queue.allocated, request) if sign > 0 else minus(queue.allocated, request)
@@ -244,6 +258,8 @@ class Capacity:
             return f"queue {name} is not open"
         if not self.is_leaf(name):
             return f"queue {name} is not a leaf queue"
+        if request.keys() <= self.queues[name].unbounded:
+            return ""
         for queue in self.path(name):
             short = over(plus(queue.allocated, request), queue.real, request)
             if short:
@@ -279,21 +295,28 @@ class Capacity:
         if self.is_leaf(left) != self.is_leaf(right):
             return -1 if self.is_leaf(left) else 1
         if self.is_leaf(left):
-            level = self.level(left, right)
-            above = [
-                self.queues[queue.ancestors[level + 1]] if level + 1 < len(queue.ancestors) else queue
-                for queue in (one, other)
-            ]
+            above = self._below_common.get((left, right))
+            if above is None:
+                level = self.level(left, right)
+                one_above, other_above = (
+                    self.queues[queue.ancestors[level + 1]] if level + 1 < len(queue.ancestors) else queue
+                    for queue in (one, other)
+                )
+                above = self._below_common[left, right] = one_above, other_above
             return _by_share(*above) or _by_age(one, other)
         return _by_share(one, other) or _by_age(one, other)
 
     def level(self, left: str, right: str) -> int:
         """Return the depth of the lowest common ancestor of two queues."""
+        known = self._levels.get((left, right))
+        if known is not None:
+            return known
         found = 0
         for depth, pair in enumerate(zip(self.queues[left].ancestors, self.queues[right].ancestors, strict=False)):
             if pair[0] != pair[1]:
                 break
             found = depth
+        self._levels[left, right] = found
         return found
 
     def victim_order(self, preemptor: str) -> Callable[[str, str], int]:
@@ -308,6 +331,11 @@ class Capacity:
 
 def _queue(spec: QueueSpec) -> Queue:
     return Queue(spec, capability=dict(spec.capability), deserved=dict(spec.deserved), guarantee=dict(spec.guarantee))
+
+
+def _is_unbounded(queue: Queue, name: str) -> bool:
+    """Return whether no allocation reaches the real capability of a queue."""
+    return queue.real.get(name, 0) >= UNBOUNDED // 2
 
 
 def _bounded(held: Amounts, bound: Amounts) -> dict[str, int]:

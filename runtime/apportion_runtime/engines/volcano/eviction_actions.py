@@ -6,23 +6,20 @@ BuildVictimsPriorityQueue); the preemptable functions of priority, gang, conform
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
-from apportion_api.volcano.configuration import Plugin
 from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
-from apportion_runtime.engines.volcano.amounts import fits, plus
 from apportion_runtime.engines.volcano.configuration import is_decided_by
+from apportion_runtime.engines.volcano.gang_places import best_places, lacks_places
 from apportion_runtime.engines.volcano.jobs import HOLDING, Job, Status, Task
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
-from apportion_runtime.engines.volcano.reclaim_rules import may_reclaim, reclaimable
+from apportion_runtime.engines.volcano.reclaim_rules import may_reclaim
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement, merge
-from apportion_runtime.snapshots.pod_requests import PODS, total
+from apportion_runtime.engines.volcano.victims import agreed_victims, fits_without, has_victim, tiers_of, victim_queue
 
-_CRITICAL = ("system-cluster-critical", "system-node-critical")
-_SYSTEM_NAMESPACE = "kube-system"
 PREEMPT, RECLAIM = "preempt", "reclaim"
 
 
@@ -31,26 +28,31 @@ def preempt(session: Session) -> None:
     starving = _starving(session)
     if not starving:
         return
-    least = {queue: session.index.least_priority(queue) for queue in starving}
     queues = PriorityQueue(session.capacity.compare, sorted(starving))
+    by_priority = is_decided_by(session.configuration, "priority", "Preemptable")
+    by_gang = is_decided_by(session.configuration, "gang", "Preemptable")
     while queues:
         queue = queues.pop()
+        least = session.index.least_priority(queue)
         for job in session.in_order(starving[queue]):
             statement, waiting = Statement(), job.waiting()
             kind = session.kind(job, waiting, PREEMPT)
             if kind in session.failed_requests:
                 continue
-            evicts = _may_evict(session, job.group.priority, least[queue])
+            evicts = (not by_priority or (least is not None and job.group.priority > least)) and (
+                not by_gang or session.index.has_surplus(queue)
+            )
+            if kind is not None and not evicts and lacks_places(session, job, waiting) is not None:
+                continue
             for task in waiting:
                 if not session.is_starving(job):
                     break
                 _preempt(session, statement, task, in_job=False, evicts=evicts)
             _settle(session, statement, kind, done=job.may_start_later)
         for job in starving[queue]:
-            own = [task.pod.priority for task in job.tasks.values() if task.status is Status.RUNNING]
             for task in job.waiting():
                 statement = Statement()
-                evicts = _may_evict(session, task.pod.priority, min(own, default=None))
+                evicts = (not by_gang or job.n_ready > job.least) and (not by_priority or _has_lower(job, task))
                 # Without an eviction, a pod is nominated to free resources, although its gang cannot start.
                 found = _preempt(session, statement, task, in_job=True, evicts=evicts)
                 _settle(session, statement, None, done=found)
@@ -58,11 +60,11 @@ def preempt(session: Session) -> None:
                     break
 
 
-def _may_evict(session: Session, priority: int, least: int | None) -> bool:
-    """Return whether there are possible victims: if the plugin priority decides, pods of lower priority."""
-    if not is_decided_by(session.configuration, "priority", "Preemptable"):
-        return True
-    return least is not None and priority > least
+def _has_lower(job: Job, task: Task) -> bool:
+    """Return whether a job has a running pod of a lower priority than one of its pending pods."""
+    return any(
+        other.status is Status.RUNNING and other.pod.priority < task.pod.priority for other in job.tasks.values()
+    )
 
 
 def _settle(session: Session, statement: Statement, kind: object | None, *, done: bool) -> None:
@@ -93,6 +95,9 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
     if not task.pod.may_preempt or not _is_eligible(session, task):
         return False
     session.prepared.add(task.uid)
+    places = None if evicts else session.places(task)
+    if places is not None and not places.total:
+        return False
     holding = task.job.key if task.job.n_holding else ""
     search = _search(session, statement, task, PREEMPT, task.queue, task.job.group.priority, holding, in_job)
     if search is not None and search in session.unpreemptable_requests:
@@ -113,11 +118,17 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
 
     nodes: list[tuple[NodeState, bool]] = []
     if evicts or not session.capacity.refused(task.queue, task.request):
-        nodes = _by_score(session, task, holders, lambda node: _agreed(session, task, may_leave(node), "Preemptable"))
+        if places is not None and (ranking := session.ranking(task)) is not None:
+            best = best_places(session, task, places, ranking, idle=False)
+            session.pipeline(statement, task, min(best, key=lambda node: node.name), nominates=False)
+            return True
+        nodes = _by_score(
+            session, task, holders, lambda node: agreed_victims(session, task, may_leave(node), "Preemptable")
+        )
     for node, is_admitted in nodes:
-        victims = _agreed(session, task, may_leave(node), "Preemptable")
+        victims = agreed_victims(session, task, may_leave(node), "Preemptable")
         attempt = Statement()
-        leaving = _victim_queue(session, victims, task)
+        leaving = victim_queue(session, victims, task)
         while leaving and not _has_room(session, task, node, is_admitted=is_admitted):
             session.evict(attempt, leaving.pop(), task, PREEMPT)
         if _has_room(session, task, node, is_admitted=is_admitted):
@@ -173,17 +184,38 @@ def _has_room(session: Session, task: Task, node: NodeState, *, is_admitted: boo
 def reclaim(session: Session) -> None:
     """Reclaim for queues within their deserved resources from queues above theirs."""
     starving = _starving(session)
-    if not starving:
+    known: dict[tuple[object, ...], bool] = {}
+    if not any(_may_reclaim(session, job, known) for jobs in starving.values() for job in jobs):
         return
     queues = session.queues(session.index.schedulable)
     while queues:
         queue = queues.pop()
         waiting_jobs = session.in_order(starving.pop(queue, ()))
         for number, job in enumerate(waiting_jobs, 1):
-            _reclaim_for(session, queue, job)
+            if _may_reclaim(session, job, known):
+                _reclaim_for(session, queue, job)
             if number < len(waiting_jobs):
                 # The queue has no more jobs when it is next; but it moves the others, whose shares have changed.
                 queues.push(queue)
+
+
+def _may_reclaim(session: Session, job: Job, known: dict[tuple[object, ...], bool]) -> bool:
+    """Return whether the queue of a job may reclaim for any of its pods.
+
+    Args:
+        session: The cycle.
+        job: The job.
+        known: The results for queues and shapes of pods, each at a version of the allocations.
+    """
+    waiting = job.waiting()
+    shape = job.shape(waiting)
+    if shape is None:
+        return True
+    key = session.capacity.version, shape.queue, shape.of_pods
+    found = known.get(key)
+    if found is None:
+        found = known[key] = may_reclaim(session.capacity, shape.queue, waiting[0].request)
+    return found
 
 
 def _reclaim_for(session: Session, queue: str, job: Job) -> None:
@@ -205,6 +237,8 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
     search = _search(session, statement, task, RECLAIM, task.queue)
     if search is not None and search in session.unpreemptable_requests:
         return
+    yields = tiers_of(session.configuration, "Reclaimable")
+    known: dict[tuple[object, ...], bool] = {}
     # Whether a node passes the filters does not depend on the pods whose eviction is tried on the nodes before it.
     for node, filter_status in session.filtered(task, session.nodes.all):
         if filter_status is not None and filter_status.for_good:
@@ -218,14 +252,16 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
             and other.queue in queues
             and queues[other.queue].spec.reclaimable
         ]
-        # There must be a possible victim, although after an earlier eviction no further one may be needed.
-        if not candidates or not _fits_without(session, task, node, candidates):
+        if not has_victim(session, task, candidates, yields, known) and not session.fits_later(task, node):
             continue
-        victims = _agreed(session, task, candidates, "Reclaimable")
-        if not _fits_without(session, task, node, victims):
+        # There must be a possible victim, although after an earlier eviction no further one may be needed.
+        if not candidates or not fits_without(session, task, node, candidates):
+            continue
+        victims = agreed_victims(session, task, candidates, "Reclaimable")
+        if not fits_without(session, task, node, victims):
             continue
         attempt = Statement()
-        leaving = _victim_queue(session, victims, task)
+        leaving = victim_queue(session, victims, task)
         while leaving and not session.fits_later(task, node):
             session.evict(attempt, leaving.pop(), task, RECLAIM)
         if session.fits_later(task, node):
@@ -235,12 +271,6 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
         session.discard(attempt)
     if search is not None:
         session.unpreemptable_requests.add(search)
-
-
-def _fits_without(session: Session, task: Task, node: NodeState, victims: Sequence[Task]) -> bool:
-    """Return whether a pod fits into the future idle resources of a node and those of victims, also by the number of pods."""
-    freed = {**total(each.request for each in victims), PODS: len(victims)}
-    return fits({**task.request, PODS: 1}, plus(session.future_idle(node), freed))
 
 
 def _on(session: Session, node: NodeState) -> list[Task]:
@@ -266,7 +296,7 @@ def _by_score(
         found = known.get(node.name)
         if found is None:
             found = session.fits_later(task, node) or (
-                node.name in holders and _fits_without(session, task, node, victims(node))
+                node.name in holders and fits_without(session, task, node, victims(node))
             )
             known[node.name] = found
         return found
@@ -294,83 +324,3 @@ def _by_score(
 def _is_candidate(status: FilterStatus | None) -> bool:
     """Return whether evictions may make room on a node. Source: framework/session.go (PredicateForPreemptAction)."""
     return status is None or not status.for_good
-
-
-def _agreed(session: Session, task: Task, candidates: Sequence[Task], what: str) -> list[Task]:
-    """Return the victims allowed by all plugins of the first tier that decides.
-
-    If two plugins agree on no victim, the next one of the tier decides again, because upstream treats an empty
-    intersection as undecided (framework/session_plugins.go, Preemptable and Reclaimable).
-    """
-    for tier in session.configuration.tiers:
-        agreed: list[Task] = []
-        for plugin in tier.plugins:
-            message = _by_plugin(session, plugin, task, candidates, what)
-            if message is None:
-                continue
-            agreed = [other for other in agreed if other in message] if agreed and message else message
-            if not message:
-                break
-        if agreed:
-            return agreed
-    return []
-
-
-def _by_plugin(
-    session: Session, plugin: Plugin, task: Task, candidates: Sequence[Task], what: str
-) -> list[Task] | None:
-    """Return the victims that a plugin allows; None if it does not decide."""
-    if not plugin.does(what):
-        return None
-    match plugin.name:
-        case "priority" if what == "Preemptable":
-            return [other for other in candidates if _is_less_important(other, task)]
-        case "gang":
-            return _beyond_minimum(candidates)
-        case "conformance":
-            return [
-                other
-                for other in candidates
-                if other.pod.record.priority_class not in _CRITICAL and other.pod.record.namespace != _SYSTEM_NAMESPACE
-            ]
-        case "capacity" if what == "Reclaimable":
-            ordered = _victim_queue(session, candidates, task).all()
-            return [ordered[i] for i in reclaimable(session.capacity, task.queue, task.request, ordered)]
-        case _:
-            return None
-
-
-def _is_less_important(other: Task, task: Task) -> bool:
-    if other.job is task.job:
-        return other.pod.priority < task.pod.priority
-    return other.job.group.priority < task.job.group.priority
-
-
-def _beyond_minimum(candidates: Sequence[Task]) -> list[Task]:
-    """Return the pods whose eviction leaves their jobs at or above the gang minimum."""
-    left: dict[str, int] = {}
-    found: list[Task] = []
-    for task in candidates:
-        ready = left.setdefault(task.job.key, task.job.n_ready)
-        if ready > task.job.least:
-            left[task.job.key] = ready - 1
-            found.append(task)
-    return found
-
-
-def _victim_queue(session: Session, victims: Sequence[Task], task: Task) -> PriorityQueue[Task]:
-    """Return victims in order: the nearest queue, then the lowest priority job, then its last pod.
-
-    The order changes while victims are evicted: a job that is no longer ready comes later.
-    """
-    by_queue = session.capacity.victim_order(task.queue)
-
-    def compare(left: Task, right: Task) -> int:
-        if left.queue != right.queue:
-            return by_queue(left.queue, right.queue)
-        one, other = session.rank(left.job), session.rank(right.job)
-        if one != other:
-            return 1 if one < other else -1
-        return left.is_before(right) - right.is_before(left)
-
-    return PriorityQueue(compare, victims)

@@ -15,7 +15,10 @@ from apportion_runtime.engines.volcano.jobs import Job, Status
 
 
 class _Entry(NamedTuple):
-    """What is known about a job; None for the priority of a job without placed pods."""
+    """What is known about a job; None for the priority of a job without placed pods.
+
+    `has_surplus` means that it has placed more pods than its gang minimum.
+    """
 
     queue: str
     is_counted: bool
@@ -23,6 +26,7 @@ class _Entry(NamedTuple):
     is_wanting: bool
     is_releasing: bool
     is_schedulable: bool
+    has_surplus: bool
     held_priority: int | None
 
 
@@ -48,6 +52,7 @@ class JobIndex:
         self._keys: dict[str, list[str]] = {}
         self._schedulable: dict[str, list[str]] = {}
         self._held: dict[str, Counter[int]] = {}
+        self._surplus: Counter[str] = Counter()
         for job in jobs:
             self.add(job)
 
@@ -145,6 +150,11 @@ class JobIndex:
         self._refresh()
         return self._schedulable
 
+    def has_surplus(self, queue: str) -> bool:
+        """Return whether any job of a queue has placed more pods than its gang minimum."""
+        self._refresh()
+        return self._surplus[queue] > 0
+
     def least_priority(self, queue: str) -> int | None:
         """Return the lowest priority of the jobs of a queue that have placed pods; None if there are none."""
         self._refresh()
@@ -177,6 +187,7 @@ class JobIndex:
             _remove(self._keys, entry.queue, job.key)
         if entry.is_schedulable:
             _remove(self._schedulable, entry.queue, job.key)
+        self._surplus[entry.queue] -= entry.has_surplus
         if entry.held_priority is not None:
             held = self._held[entry.queue]
             held[entry.held_priority] -= 1
@@ -195,6 +206,7 @@ class JobIndex:
             insort(self._keys.setdefault(entry.queue, []), job.key)
         if entry.is_schedulable:
             insort(self._schedulable.setdefault(entry.queue, []), job.key)
+        self._surplus[entry.queue] += entry.has_surplus
         if entry.held_priority is not None:
             self._held.setdefault(entry.queue, Counter())[entry.held_priority] += 1
 
@@ -208,6 +220,7 @@ def _entry(job: Job) -> _Entry:
         is_wanting=counts and bool(job.counts[Status.PENDING]),
         is_releasing=bool(job.counts[Status.RELEASING]),
         is_schedulable=counts and job.group.phase is not Phase.PENDING and job.is_valid,
+        has_surplus=job.n_ready > job.least,
         held_priority=job.group.priority if counts and job.n_holding else None,
     )
 

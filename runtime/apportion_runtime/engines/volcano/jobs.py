@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cmp_to_key
-from typing import NamedTuple
 
 from apportion_api.counted_nouns import counted
-from apportion_runtime.engines.kube_scheduler.equivalence import EquivalenceClass, alike_on_nodes
+from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.volcano.amounts import Amounts, exceeding
 from apportion_runtime.engines.volcano.group_state import GroupState, Phase
+from apportion_runtime.engines.volcano.job_records import JobAmounts, JobShape
 from apportion_runtime.snapshots.pod_requests import add
 
 
@@ -93,30 +93,6 @@ class Task:
         return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdecimal() else None
 
 
-class JobAmounts(NamedTuple):
-    """What a job adds to its queue: the resources that it holds, requests, has in queue, and holds beyond its minimum."""
-
-    queue: str
-    held: Mapping[str, int]
-    requested: Mapping[str, int]
-    inqueue: Mapping[str, int]
-    elastic: Mapping[str, int]
-
-
-class JobShape(NamedTuple):
-    """What jobs have in common that are all schedulable or all unschedulable.
-
-    `counts` are the pods to place, all pods, the gang minimum, and the ready, pipelined and pending best-effort pods;
-    `holder` is the job if it has placed pods.
-    """
-
-    queue: str
-    priority: int
-    of_pods: EquivalenceClass
-    counts: tuple[int, ...]
-    holder: str
-
-
 def _is_free(task: Task) -> bool:
     return task.status is Status.PENDING and task.is_best_effort
 
@@ -161,6 +137,8 @@ class Job:
     _requesting: tuple[Task, ...] = ()
     _requesting_of: Sequence[Task] = ()
     _shape_of: tuple[Sequence[Task], int, int, JobShape | None] = ((), -1, 0, None)
+    _fit_error: str = ""
+    _fit_error_of: tuple[object, ...] = ()
     _amounts: JobAmounts | None = None
     _amounts_of: tuple[object, ...] = ()
 
@@ -246,6 +224,11 @@ class Job:
         return sum(task.status is Status.PENDING and task.is_best_effort for task in self.tasks.values())
 
     @property
+    def n_lacking(self) -> int:
+        """The pods that are neither placed nor pipelined and that the gang minimum needs; negative if there are more."""
+        return self.least - self.n_waiting - self.n_ready - self.n_free
+
+    @property
     def is_ready(self) -> bool:
         """Whether the gang minimum is placed."""
         return self.n_ready + self.n_free >= self.least
@@ -253,7 +236,7 @@ class Job:
     @property
     def is_pipelined(self) -> bool:
         """Whether the gang minimum is placed or pipelined."""
-        return self.n_waiting + self.n_ready + self.n_free >= self.least
+        return self.n_lacking <= 0
 
     @property
     def may_start(self) -> bool:
@@ -383,6 +366,13 @@ class Job:
 
     def fit_error(self) -> str:
         """Return Volcano's fit error of an unschedulable gang, with each pending pod's reason instead of the first one's."""
+        key = (self.version, self.least, self.group.n_succeeded, self.reasons)
+        if self._fit_error_of != key:
+            # The mapping of reasons may be filled later.
+            self._fit_error, self._fit_error_of = self._new_fit_error(), (*key[:3], dict(self.reasons))
+        return self._fit_error
+
+    def _new_fit_error(self) -> str:
         statuses: dict[str, int] = {}
         for task in self.tasks.values():
             said_of = task.status.name.capitalize()

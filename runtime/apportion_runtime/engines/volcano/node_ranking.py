@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
@@ -16,6 +15,8 @@ from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import MOST, Profile
 from apportion_runtime.engines.kube_scheduler.scores import fit_score, scores
+from apportion_runtime.engines.volcano.future_places import FuturePlaces
+from apportion_runtime.engines.volcano.insufficient import insufficient
 from apportion_runtime.engines.volcano.node_scores import binpack_score, strategy_score
 from apportion_runtime.snapshots.pod_requests import PODS
 
@@ -36,10 +37,12 @@ class Rankings:
 
     Attributes:
         profile: kube-scheduler's plugins as Volcano's predicates and nodeorder use them.
+        places: The places on the nodes.
     """
 
     def __init__(self, configuration: SchedulerConfiguration, nodes: Nodes) -> None:
         self.profile = _profile(configuration)
+        self.places = FuturePlaces(nodes, self.profile)
         self._nodes = nodes
         self._rankings = NodeRankings(nodes, _Criteria(configuration, self.profile, nodes))
         self._ties = np.zeros(0, dtype=np.intp)
@@ -98,12 +101,6 @@ class _Criteria:
             elif plugin.name == "binpack":
                 total += binpack_score(pod.request, node, plugin.arguments)
         return total
-
-
-@cache
-def insufficient(names: tuple[str, ...]) -> FilterStatus:
-    """Return the status of a node that lacks resources."""
-    return FilterStatus(tuple(f"Insufficient {name}" for name in names))
 
 
 def tie_key(name: str) -> list[int]:

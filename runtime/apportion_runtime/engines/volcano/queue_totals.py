@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from apportion_runtime.engines.volcano.capacity import Capacity
 from apportion_runtime.engines.volcano.job_index import JobIndex
-from apportion_runtime.engines.volcano.jobs import Job, JobAmounts
+from apportion_runtime.engines.volcano.job_records import JobAmounts
+from apportion_runtime.engines.volcano.jobs import Job
 from apportion_runtime.snapshots.pod_requests import add
 
 

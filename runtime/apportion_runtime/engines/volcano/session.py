@@ -7,21 +7,19 @@ predicates.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from apportion_api.volcano.configuration import Plugin, SchedulerConfiguration
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRanking
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
-from apportion_runtime.engines.kube_scheduler.profiles import MOST
-from apportion_runtime.engines.kube_scheduler.scores import fit_score, scores
 from apportion_runtime.engines.volcano.capacity import Capacity
+from apportion_runtime.engines.volcano.future_places import ShapePlaces
 from apportion_runtime.engines.volcano.job_index import JobIndex
 from apportion_runtime.engines.volcano.jobs import Job, Status, Task
 from apportion_runtime.engines.volcano.node_groups import NodeGroups
 from apportion_runtime.engines.volcano.node_ranking import TOO_MANY_PODS, Rankings, fits_on, has_place, tie_key
-from apportion_runtime.engines.volcano.node_scores import binpack_score, strategy_score
+from apportion_runtime.engines.volcano.plugin_scores import plugin_scores
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.queue_totals import QueueTotals
 from apportion_runtime.engines.volcano.statement import Statement
@@ -88,6 +86,8 @@ class Session:
         """Nodes as kube-scheduler's plugins see them: without evicted pods, and with pipelined ones."""
         tiers = (_asked(tier.plugins, "JobStarving") for tier in configuration.tiers)
         self._starving_by = next(filter(None, tiers), ())
+        self._places = rankings.places
+        self._places.begin_cycle(self._coming, self._seen)
         index.begin_cycle()
         self.wanting = index.wanting
         self._orders = _asked(configuration.plugins, "JobOrder")
@@ -176,6 +176,7 @@ class Session:
         for name, value in request.items():
             coming[name] = coming.get(name, 0) + sign * value
         coming[PODS] = coming.get(PODS, 0) + sign
+        self._places.changes.append(node.row)
 
     def _seen_by_scores(self, node: NodeState) -> NodeState:
         """Return the copy of a node that scoring and the limit of its pods use, with changes that filters do not see.
@@ -220,6 +221,18 @@ class Session:
         """Return the ranking of the nodes for a pod; None if every node has to be examined."""
         return None if self._groups is not None else self._rankings.of(task.pod)
 
+    def places(self, task: Task) -> ShapePlaces | None:
+        """Return the places for pods like one; None if every node has to be examined."""
+        if self._groups is not None or self.nodes.has_anti_affinity:
+            return None
+        found = self._places.of(task.pod)
+        return None if found is None or found.is_bound_by_pods else found
+
+    @property
+    def has_changing(self) -> bool:
+        """Whether there may be nodes with releasing or pipelined pods."""
+        return bool(self._coming)
+
     def changing(self) -> list[NodeState]:
         """Return the nodes with releasing or pipelined pods, for which rankings do not hold."""
         return [node for name in self._coming if (node := self.nodes.get(name)) is not None]
@@ -245,26 +258,11 @@ class Session:
 
     def scored(self, task: Task, nodes: Sequence[NodeState]) -> dict[str, float]:
         """Return the score of each node."""
-        total = dict.fromkeys((node.name for node in nodes), 0.0)
         seen = [self._seen.get(node.name, node) for node in nodes]
-        for plugin in self.configuration.plugins:
-            if plugin.name == "nodeorder":
-                for node, score in zip(seen, scores(task.pod, self._profile, seen, self.nodes), strict=True):
-                    total[node.name] += score
-                most = int(plugin.arguments.get("mostrequested.weight") or 0)
-                packed = replace(self._profile, strategy=MOST)
-                for node in seen if most else ():
-                    total[node.name] += most * fit_score(task.pod, node, packed)
-            elif plugin.name == "resource-strategy-fit":
-                for node in nodes:
-                    total[node.name] += strategy_score(task.request, node, plugin.arguments)
-            elif plugin.name == "nodegroup" and self._groups is not None:
-                for node in nodes:
-                    total[node.name] += self._groups.score(task.queue, node.record.labels)
-            elif plugin.name == "binpack":
-                for node in nodes:
-                    total[node.name] += binpack_score(task.request, node, plugin.arguments)
-        return total
+        return plugin_scores(
+            task, nodes, seen,
+            configuration=self.configuration, profile=self._profile, groups=self._groups, all_nodes=self.nodes,
+        )  # fmt: skip
 
     def allocate(self, statement: Statement, task: Task, node: NodeState) -> None:
         """Allocate a pod on idle resources."""
@@ -338,6 +336,12 @@ class Session:
         statement.placed.clear()
         statement.nominated.clear()
 
+    def note_attempts(self, tasks: Sequence[Task]) -> None:
+        """Note that pods were examined, and all but the last one placed, by an attempt that was discarded."""
+        self.prepared.update(task.uid for task in tasks)
+        if self._attempts:
+            self._attempts.update((task.uid, None) for task in tasks[:-1])
+
     def kind(self, job: Job, tasks: Sequence[Task], action: str) -> object | None:
         """Return the shape shared by equivalent jobs; None if their pods differ, or other pods matter."""
         if self.nodes.has_anti_affinity or not tasks:
@@ -392,7 +396,5 @@ def _node_groups(configuration: SchedulerConfiguration, capacity: Capacity) -> N
     plugin = configuration.plugin("nodegroup")
     if plugin is None:
         return None
-    queues = capacity.queues.items()
-    return NodeGroups(
-        plugin, {name: queue.spec.affinity for name, queue in queues}, {name: queue.ancestors for name, queue in queues}
-    )
+    affinities = {name: queue.spec.affinity for name, queue in capacity.queues.items()}
+    return NodeGroups(plugin, affinities, {name: queue.ancestors for name, queue in capacity.queues.items()})
