@@ -52,7 +52,7 @@ def cycles(cluster: Cluster, *, is_brief: bool) -> Iterator[tuple[Snapshot, Sess
 
 
 def with_twins(cluster: Cluster, n: int) -> Cluster:
-    """Return the cluster with `n` copies of each pending single-pod job, each younger than the previous one."""
+    """Return the cluster with `n` copies of each pending job, each younger than the previous one."""
     snapshot, known = cluster
     by_group: dict[str, list[Pod]] = {}
     for pod in snapshot.pods:
@@ -61,9 +61,9 @@ def with_twins(cluster: Cluster, n: int) -> Cluster:
     for number in range(n):
         for group in snapshot.pod_groups:
             own = by_group.get(group.uid, [])
-            if len(own) != 1 or own[0].status != PENDING or own[0].claims:
+            if not own or any(pod.status != PENDING or pod.claims for pod in own):
                 continue
             name = f"{group.name}-{number}"
             groups.append(replace(group, uid=name, name=name, created=group.created + 10.0 + number))
-            pods.append(replace(own[0], uid=f"{name}-0", name=f"{name}-0", group=name))
+            pods += (replace(pod, uid=f"{name}-{i}", name=f"{name}-{i}", group=name) for i, pod in enumerate(own))
     return replace(snapshot, pod_groups=tuple(groups), pods=tuple(pods)), known

@@ -103,13 +103,22 @@ class ClassOutcomes:
 
     def put(self, job: Job) -> None:
         """Put a tried job back in a separate class, because some of its pods are placed."""
+        class_ = self._class_by_job.get(job.uid)
+        alike = {uid: other for uid, other in self._left.pop(class_, {}).items() if uid != job.uid}
+        if alike:
+            self._left[class_] = alike
+            self._outcomes.pop(class_, None)
         self._left[job.uid] = {job.uid: job}
         self._taken.discard(job.uid)
         self._outcomes.pop(job.uid, None)
 
     def take(self, job: Job) -> None:
-        """Mark a job as tried; its failure may rule others out."""
+        """Mark a job as tried."""
         self._taken.add(job.uid)
+        self._outcomes.pop(job.uid if job.uid in self._left else self._class_by_job[job.uid], None)
+
+    def narrow(self) -> None:
+        """Invalidate the outcomes of jobs that may succeed: a failure or an allocation may rule them out."""
         self._outcomes = {class_: outcome for class_, outcome in self._outcomes.items() if outcome == _PASSED_OVER}
 
     def changed(self) -> None:
@@ -155,6 +164,9 @@ class EveryJob:
     def take(self, job: Job) -> None:
         """Do nothing: no outcomes are kept."""
 
+    def narrow(self) -> None:
+        """Do nothing: no outcomes are kept."""
+
     def changed(self) -> None:
         """Do nothing: no outcomes are kept."""
 
@@ -188,7 +200,7 @@ def may_be_placed(session: Session, job: Job) -> bool:
     tasks = job.tasks_to_allocate(real=True)
     if not tasks:
         return False
-    if session.keeps_shares:
+    if session.keeps_shares and session.shares.is_bounded(job):
         request = requested(tasks, session.max_device_memory)
         if over_capacity(session.shares, job, request) is not None:
             return False
@@ -198,11 +210,17 @@ def may_be_placed(session: Session, job: Job) -> bool:
 
 
 def _class_of(session: Session, job: Job) -> _Class:
-    """Return the equivalence class of a job: jobs of one class are placed alike."""
-    if len(job.tasks) == 1 and job.is_flat and not job.group.preemption_delay:
-        (task,) = job.tasks.values()
+    """Return the equivalence class of a job: jobs of one class are placed alike, as all pods of all of them are."""
+    if not job.is_flat or len(job.pod_sets) != 1 or not job.tasks or job.group.preemption_delay:
+        return job.uid
+    (pod_set,) = job.pod_sets.values()
+    first = next(iter(job.tasks.values()))
+    mask = session.predicates.mask(first)
+    for task in job.tasks.values():
         pod = task.pod
-        if task.status == PENDING and not pod.claims and pod.nominated_node is None:
-            mask = session.predicates.mask(task)
-            return job.queue, job.preemptible, task.shape, id(mask), signature(job)
-    return job.uid
+        if task.status != PENDING or pod.claims or pod.nominated_node is not None:
+            return job.uid
+        if task is not first and (task.shape != first.shape or session.predicates.mask(task) is not mask):
+            return job.uid
+    asked = first.shape, id(mask), len(job.tasks), pod_set.min_available, job.root.threshold
+    return job.queue, job.preemptible, job.priority, asked, signature(job)

@@ -37,6 +37,7 @@ def allocate(session: Session) -> None:
         left.take(job)
         if not _allocate_step(session, job):
             continue
+        left.narrow()
         if job.n_pending:
             order.push(job)
             left.put(job)

@@ -70,6 +70,7 @@ def for_each_pending(
         if job.uid not in left or not eligible(job) or is_known_to_fail(job):
             continue
         left.take(job)
+        left.narrow()
         unresolvable_task = next(
             ((t, why) for t in job.tasks_to_allocate(real=False) if (why := session.predicates.unresolvable(t))), None
         )
