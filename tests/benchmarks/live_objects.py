@@ -20,7 +20,7 @@ def setting() -> Iterator[Request]:
     """Yield the namespace, the priority class of training and the queues."""
     yield "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     # Every pod mounts it, KAI requires it, and the controller that publishes it does not run.
-    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"}}
+    made: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"}}
     yield f"/api/v1/namespaces/{NAMESPACE}/configmaps", made
     made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "train"}, "value": 50}
     yield "/apis/scheduling.k8s.io/v1/priorityclasses", made
