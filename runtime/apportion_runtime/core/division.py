@@ -97,13 +97,16 @@ def divide(total: float, claims: Sequence[Claim], k_value: float, record: Record
     # Satisfied claims get nothing more.
     by_priority: dict[int, list[Claim]] = {}
     for claim in sorted(claims, key=_NAME):
-        requestable, deserved = claim.requestable, claim.deserved
-        if deserved == UNLIMITED:
-            deserved = total
+        # The properties of the claim are written out: this loop runs for every sibling in every division.
+        request, limit = claim.request, claim.limit
+        deserved = total if claim.deserved == UNLIMITED else claim.deserved
+        requestable = request if limit == UNLIMITED or request < limit else limit
         amount = min(deserved, requestable)
-        _give(claim, amount, "deserved", 0, record)
+        claim.share = share = claim.share + amount
+        if record is not None and amount:
+            record.steps.append(DivisionStep(claim.name, "deserved", 0, amount))
         left -= amount
-        if not claim.is_satisfied:
+        if request > share and (limit == UNLIMITED or limit > share):
             by_priority.setdefault(claim.priority, []).append(claim)
     if left <= 0:
         return 0.0
@@ -167,7 +170,7 @@ def _surplus(
 
 def _weights(wanting: Sequence[Claim], k_value: float) -> tuple[list[float], float]:
     """Return the weights of claims that are not satisfied, adjusted for past usage, and their sum."""
-    total = added(claim.weight for claim in wanting)
+    total = added([claim.weight for claim in wanting])
     if total == 0:
         return [], 0.0
     weights: list[float] = []

@@ -1,16 +1,24 @@
 """The division of each resource among sibling queues, kept from cycle to cycle and updated by the requests that changed.
 
-If the quota of each sibling covers its request, each receives its request, and the surplus rounds give nothing. Only
-otherwise is the division computed.
+If the quota of each sibling covers its request, or if the total covers all requests and the siblings differ in their
+quotas only (`_is_uncontended`), each receives its request. Only otherwise is the division computed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from apportion_runtime.core.division import divide
+from apportion_runtime.core.division import Claim, divide
 from apportion_runtime.core.queue_share import QueueShare, claims_of
+from apportion_runtime.core.queue_usage import EXACT_PARTS
 from apportion_runtime.core.resources import NO_QUANTITIES, UNLIMITED
+
+_LARGEST_EXACT = 2.0**30
+"""Below it, multiples of 1/1024 are further apart than any rounding of a part of the total."""
+_MOST_SIBLINGS = 1_000
+"""Up to this number, the least request differs from the part by more than the rounding, unless all are equal."""
+_SPLIT_EXACTLY = 2
+"""Up to this number of equal weights, a part of the total is exact."""
 
 
 class SiblingDivision:
@@ -52,57 +60,92 @@ class _ResourceDivision:
     """The division of one resource."""
 
     __slots__ = (
-        "_claims", "_exceeding", "_inputs", "_is_covered", "_r", "_siblings", "_unlimited", "_wanted",
+        "_are_equal", "_claims", "_exceeding", "_inexact", "_inputs", "_is_covered", "_r", "_siblings", "_sum",
+        "_unlimited", "_wanted",
     )  # fmt: skip
 
     def __init__(self, siblings: Sequence[QueueShare], r: int) -> None:
         self._r = r
         self._siblings = siblings
         self._claims = claims_of(siblings, r)
-        # The request of each queue within its limit.
+        # The request of each queue within its limit, and their sum while all are multiples of 1/1024.
         self._wanted = [claim.requestable for claim in self._claims]
+        self._inexact = {i for i, wanted in enumerate(self._wanted) if not _is_exact(wanted)}
+        self._sum = sum(wanted for i, wanted in enumerate(self._wanted) if i not in self._inexact)
         # Those without a quota, whose request must be covered by the total, and those whose request exceeds their quota.
         self._unlimited = frozenset(i for i, claim in enumerate(self._claims) if claim.deserved == UNLIMITED)
         self._exceeding = {i for i in range(len(siblings)) if self._exceeds_quota(i)}
+        self._are_equal = _differ_in_quota(self._claims)
         # Total and k-value of the last division, and whether each queue received its request in it.
         self._inputs: tuple[float, float] | None = None
         self._is_covered = False
 
     def divide(self, total: float, k_value: float, changed: Iterable[int]) -> Iterable[QueueShare]:
         """Divide a total and return the queues whose share changed, given those whose requests may have changed."""
-        siblings, claims, wanted = self._siblings, self._claims, self._wanted
         asking = self._take_requests(changed)
-        is_same_total = (total, k_value) == self._inputs
+        inputs = total, k_value
+        is_same_total = inputs == self._inputs
         if not asking and is_same_total:
             return ()
-        self._inputs = total, k_value
-        was_covered, unlimited = self._is_covered, self._unlimited
+        self._inputs = inputs
+        wanted, was_covered, unlimited = self._wanted, self._is_covered, self._unlimited
         # If the others were covered by the same total, they still are.
         unchecked = unlimited.intersection(asking) if was_covered and is_same_total else unlimited
-        self._is_covered = not self._exceeding and all(wanted[i] <= total for i in unchecked)
+        self._is_covered = (not unchecked or max(map(wanted.__getitem__, unchecked)) <= total) and (
+            not self._exceeding or self._is_uncontended(total, k_value)
+        )
         if self._is_covered:
             # If they were before, the others have what they want.
-            return self._set_shares(asking if was_covered else range(len(siblings)), wanted)
+            return self._set_shares(asking if was_covered else range(len(wanted)), wanted)
+        claims = self._claims
         for claim in claims:
             claim.share = 0.0
         divide(total, claims, k_value)
-        return self._set_shares(range(len(siblings)), [claim.share for claim in claims])
+        return self._set_shares(range(len(claims)), [claim.share for claim in claims])
+
+    def _is_uncontended(self, total: float, k_value: float) -> bool:
+        """Return whether the surplus rounds give each sibling its request, because the total covers all requests.
+
+        All weights are equal and all amounts exact, so that a round gives each unsatisfied sibling the same part, and
+        at least one of them wants less than that, unless all want exactly the part. Then rounding may keep it from
+        them, if it is not the quotient of a power of two: only siblings that want most can be left with such a part.
+        """
+        if not self._are_equal or self._inexact or k_value < 0 or not (self._sum <= total and _is_exact(total)):
+            return False
+        exceeding = self._exceeding
+        if len(exceeding) <= _SPLIT_EXACTLY:
+            return True
+        wanted, claims = self._wanted, self._claims
+        lacking = [wanted[i] - claims[i].deserved for i in exceeding]
+        return lacking.count(max(lacking)) <= _SPLIT_EXACTLY
 
     def _take_requests(self, numbers: Iterable[int]) -> list[int]:
         """Note the requests of some siblings, and return those whose request changed."""
         asking: list[int] = []
-        r = self._r
+        r, claims, siblings, wanted = self._r, self._claims, self._siblings, self._wanted
         for i in numbers:
-            claim, request = self._claims[i], self._siblings[i].request[r]
+            claim, request = claims[i], siblings[i].request[r]
             if claim.request != request:
                 claim.request = request
-                self._wanted[i] = claim.requestable
+                before, wanted[i] = wanted[i], claim.requestable
                 asking.append(i)
+                self._add(i, before, wanted[i])
                 if self._exceeds_quota(i):
                     self._exceeding.add(i)
                 else:
                     self._exceeding.discard(i)
         return asking
+
+    def _add(self, i: int, before: float, wanted: float) -> None:
+        """Replace a request in the sum of those that are exact."""
+        if i in self._inexact:
+            self._inexact.discard(i)
+        else:
+            self._sum -= before
+        if _is_exact(wanted):
+            self._sum += wanted
+        else:
+            self._inexact.add(i)
 
     def _exceeds_quota(self, i: int) -> bool:
         quota = self._claims[i].deserved
@@ -117,3 +160,17 @@ class _ResourceDivision:
                 queue.set_fair_share(r, share)
                 changed.append(queue)
         return changed
+
+
+def _is_exact(amount: float) -> bool:
+    return -_LARGEST_EXACT < amount < _LARGEST_EXACT and (amount * EXACT_PARTS).is_integer()
+
+
+def _differ_in_quota(claims: Sequence[Claim]) -> bool:
+    """Return whether siblings without past usage differ in their quotas and limits only, and all amounts are exact."""
+    weights, priorities = {claim.weight for claim in claims}, {claim.priority for claim in claims}
+    if len(claims) > _MOST_SIBLINGS:
+        return False
+    if len(weights) > 1 or len(priorities) > 1 or any(weight <= 0 for weight in weights):
+        return False
+    return all(not claim.usage and _is_exact(claim.deserved) and _is_exact(claim.limit) for claim in claims)
