@@ -199,6 +199,7 @@ OFF: dict[str, Callable[[], _Patch]] = {
     "known requests": lambda: _forgetting(SessionCache, "put_pod", lambda cache, _: cache._known_requests.clear()),
     "masks": lambda: _forgetting(Predicates, "mask", _masks),
     "node entries": lambda: _forgetting(NodeTable, "refill", lambda nodes, i, _: nodes.legacy_mig.add(i)),
+    "changed node entries": lambda: _never(NodeTable, "refill_some", False),
     "node ranking": lambda: _forgetting(NodeRankings, "for_task", lambda rankings, _: rankings._known.clear()),
     "node reasons": lambda: _all(
         _forgetting(NodeReasons, "_what_lacks", lambda reasons, _: reasons._kept.clear()),

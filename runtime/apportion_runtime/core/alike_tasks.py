@@ -55,6 +55,7 @@ def _charge(table: NodeTable, task: Task, i: int) -> None:
     table.used[i] += charged
     table.idle[i] -= charged
     table.changed.append(i)
+    table.note_placed(task, i)
 
 
 def _is_plain(task: Task) -> bool:

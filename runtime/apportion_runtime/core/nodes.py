@@ -9,7 +9,7 @@ Source: pkg/scheduler/api/node_info/node_info.go.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from apportion_runtime.core.node_entry import AcceptedRequest, Entry, is_plainly
 from apportion_runtime.core.resources import GPU, GpuRequest, Quantities, ResourceIndex, Vector, is_mig
 from apportion_runtime.core.shared_gpus import Row, SharedGpus, SharedSummary, device_memory, memory_fraction
 from apportion_runtime.core.snapshot import DeviceKey, Node
-from apportion_runtime.core.status import ACTIVE_USED_STATUSES, PIPELINED, RELEASING
+from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED, PIPELINED, RELEASING
 from apportion_runtime.core.task import BY_MEMORY, FRACTION, MIG, REGULAR, Task
 
 N = TypeVar("N", bound=np.generic)
@@ -78,6 +78,11 @@ class NodeTable:
         self.changed: list[int] = []
         # Nodes whose pods and shared devices are charged as by `refill`, or that differ from it in whole devices only.
         self._settled: set[int] = set()
+        # Nodes whose pods were last replaced by `refill` as whole requests and fractions of devices.
+        self._plainly_filled: set[int] = set()
+        # Since the last refill of a node: the pods placed there, and whether anything else was done on it.
+        self.placed: dict[int, list[str]] = {}
+        self.disturbed: set[int] = set()
         self._shared_summary = SharedSummary(len(self.nodes))
         self._shared_at = 0
 
@@ -179,6 +184,18 @@ class NodeTable:
             for group in entry.groups:
                 shared.add(group, memory, entry.status, self._row(i))
         self.changed.append(i)
+        if elsewhere or entry.status != ALLOCATED:
+            self.disturbed.add(i)
+        else:
+            self.note_placed(task, i)
+
+    def note_placed(self, task: Task, i: int) -> None:
+        """Record that a pod was allocated on a node on which it was not."""
+        placed = self.placed.get(i)
+        if placed is None:
+            self.placed[i] = [task.uid]
+        else:
+            placed.append(task.uid)
 
     def add_all(self, tasks: Sequence[Task]) -> None:
         """Charge pods to their nodes, in order."""
@@ -219,6 +236,7 @@ class NodeTable:
             for group in entry.groups:
                 shared.remove(group, entry.memory, entry.status, self._row(i))
         self.changed.append(i)
+        self.disturbed.add(i)
 
     def _without_shared(self, i: int, charged: Vector, devices: tuple[DeviceKey, ...], *, by: int) -> Vector:
         """Return the charge of a pod whose devices are also held by other pods of the node: each counts once.
@@ -241,6 +259,7 @@ class NodeTable:
         is_special = i in self.legacy_mig or i in self.device_uses
         if self.is_whole and not is_special and all(map(is_plainly_charged, tasks)):
             self._exchange(i, tasks)
+            self._note_refill(i, is_plain=True)
             return
         self.idle[i], self.releasing[i], self.used[i] = self.allocatable[i], self._released[i], 0.0
         self.entries[i] = {}
@@ -250,6 +269,66 @@ class NodeTable:
         self.device_uses.pop(i, None)
         for task in tasks:
             self.add(task, i)
+        self._note_refill(i, is_plain=False)
+
+    def _note_refill(self, i: int, *, is_plain: bool) -> None:
+        self.placed.pop(i, None)
+        self.disturbed.discard(i)
+        if is_plain:
+            self._plainly_filled.add(i)
+        else:
+            self._plainly_filled.discard(i)
+
+    def refill_some(self, i: int, uids: Iterable[str], tasks: Mapping[str, Task]) -> bool:
+        """Replace some of the pods on a node, if this is the same as replacing all of them; return whether it is.
+
+        Args:
+            i: The node.
+            uids: The pods that differ from the last refill, except those that were placed since.
+            tasks: Those of them that are on the node.
+        """
+        if i in self.disturbed or i not in self._plainly_filled or not self.is_whole:
+            return False
+        if not all(map(is_plainly_charged, tasks.values())):
+            return False
+        entries = self.entries[i]
+        is_settled, has_changed, n_before = i in self._settled, False, len(entries)
+        for uid in uids:
+            before, task = entries.get(uid), tasks.get(uid)
+            if task is None:
+                if before is not None:
+                    del entries[uid]
+                    self._book(i, before.status, -before.charged)
+                    has_changed, n_before = True, n_before - 1
+                    is_settled = is_settled and not before.shares
+                continue
+            if task.kind != REGULAR and task.status & ACTIVE_USED_STATUSES:
+                self.accept(task, i)
+            if before is not None and before.is_of(task):
+                if before.status != task.status:
+                    entries[uid] = before.in_state(task)
+                    is_settled = is_settled and not before.shares
+                continue
+            if before is not None:
+                self._book(i, before.status, -before.charged)
+                is_settled = is_settled and not before.shares
+            entry = entries[uid] = self._plain_entry(task, i)
+            self._book(i, entry.status, entry.charged)
+            has_changed = True
+            is_settled = is_settled and not entry.shares
+        if i in self.placed or len(entries) != n_before:
+            in_order = sorted(entries)
+            if in_order != list(entries):
+                self.entries[i] = entries = {uid: entries[uid] for uid in in_order}
+        if not is_settled:
+            fractions = [entry for entry in entries.values() if entry.shares]
+            if fractions or i in self.shared:
+                self._share_devices(i, fractions)
+                has_changed = True
+        if has_changed:
+            self.changed.append(i)
+        self.placed.pop(i, None)
+        return True
 
     def _exchange(self, i: int, tasks: Sequence[Task]) -> None:
         """Replace pods whose requests are whole, except for fractions of devices.
@@ -352,6 +431,7 @@ class NodeTable:
         if task.status == RELEASING:
             self.releasing[i] += entry.charged
         self.changed.append(i)
+        self.disturbed.add(i)
         return True
 
     def accept(self, task: Task, i: int) -> None:

@@ -7,7 +7,7 @@ below the limit of exact floats, every order gives the same sum, so that only th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import le
+from operator import add, le, sub
 from typing import TYPE_CHECKING
 
 from apportion_runtime.core.queue_jobs import in_order
@@ -118,9 +118,9 @@ class QueueTotals:
 
     def _add(self, queue: str, before: Row, row: Row) -> bool:
         """Replace a row in the sums, and return whether they are still exact."""
-        known = self._counted.get(queue, NO_AMOUNTS)
-        self._counted[queue] = [total + more - less for total, more, less in zip(known, row, before, strict=True)]
-        self._all = [total + more - less for total, more, less in zip(self._all, row, before, strict=True)]
+        more = tuple(map(sub, row, before))
+        self._counted[queue] = list(map(add, self._counted.get(queue, NO_AMOUNTS), more))
+        self._all = list(map(add, self._all, more))
         return all(map(le, self._all, _LARGEST))
 
     def _order(self) -> None:

@@ -62,10 +62,19 @@ class _Changes:
     """What has to be rebuilt."""
 
     jobs: dict[str, None] = field(default_factory=dict)
-    nodes: set[int] = field(default_factory=set)
+    nodes: dict[int, dict[str, None]] = field(default_factory=dict)
+    """For each node, the pods whose records changed; pods that the session itself placed there are not among them."""
     others: bool = False
     requests: list[Pod] = field(default_factory=list)
     """Pods whose request may name a resource that the session does not have."""
+
+    def outdate(self, i: int, uid: str) -> None:
+        """Record that a pod of a node changed."""
+        uids = self.nodes.get(i)
+        if uids is None:
+            self.nodes[i] = {uid: None}
+        else:
+            uids[uid] = None
 
 
 class SessionCache:
@@ -202,20 +211,21 @@ class SessionCache:
         if self._others.pop(pod.uid, None) is not None:
             self._changes.others = True
         self._pods_by_node.get(pod.node, {}).pop(pod.uid, None)
-        if self._session is not None:
-            i = self._session.nodes.index.get(pod.node)
-            if i is not None:
-                self._changes.nodes.add(i)
+        self._note_node(pod)
 
     def _changed(self, pod: Pod, group: str) -> None:
         if group != _NO_GROUP:
             self._changes.jobs[group] = None
         else:
             self._changes.others = True
-        if pod.node is not None and self._session is not None:
-            i = self._session.nodes.index.get(pod.node)
+        if pod.node is not None:
+            self._note_node(pod)
+
+    def _note_node(self, pod: Pod) -> None:
+        if self._session is not None:
+            i = self._session.nodes.index.get(pod.node or "")
             if i is not None:
-                self._changes.nodes.add(i)
+                self._changes.outdate(i, pod.uid)
 
     def snapshot(self, now: float) -> Snapshot:
         """Return a snapshot of all records."""
@@ -257,7 +267,7 @@ class SessionCache:
         outdated = self._changes.nodes
         if decides:
             self._refill(session, outdated)
-            outdated = set()
+            outdated = {}
         self._read_changes = len(session.nodes.changed)
         self._changes = _Changes(nodes=outdated)
         return session
@@ -296,11 +306,19 @@ class SessionCache:
         self._totals.count(self._changes.jobs)
         self._begin_cycle(session, self._totals)
 
-    def _refill(self, session: Session, outdated: Iterable[int]) -> None:
+    def _refill(self, session: Session, outdated: Mapping[int, Iterable[str]]) -> None:
         """Charge nodes with their current pods."""
         known, nodes = self._tasks, session.nodes
         for i in sorted(outdated):
             pods = self._pods_by_node.get(nodes.names[i], {})
+            changed = dict.fromkeys(chain(outdated[i], nodes.placed.get(i, ())))
+            some: dict[str, Task] = {}
+            for uid in changed:
+                if uid in pods:
+                    task = known.get(uid)
+                    some[uid] = task if task is not None else known.setdefault(uid, session.open_task(pods[uid]))
+            if nodes.refill_some(i, changed, some):
+                continue
             uids = sorted(pods)
             for uid in uids:
                 if uid not in known:
@@ -311,14 +329,15 @@ class SessionCache:
         """Collect the jobs and nodes that the last actions changed; their records hold the outcome."""
         nodes, decided = session.nodes, session.decided
         changed = set(nodes.changed[self._read_changes :])
-        self._changes.nodes |= changed
         touched = chain(decided.binds, decided.pipelines, (task for task, _, _ in decided.evictions))
         jobs = [task.job for task in touched]
         jobs += [job.uid for job in session.active_jobs.changed.values() if job.has_new_times]
         for i in sorted(changed):
-            for uid, entry in nodes.entries[i].items():
+            self._changes.nodes.setdefault(i, {})
+            entries = nodes.entries[i]
+            for uid in entries if i in nodes.disturbed else nodes.placed.get(i, ()):
                 task = self._tasks.get(uid)
-                if task is not None and (entry.status != task.pod.status or task.status != task.pod.status):
+                if task is not None and (entries[uid].status != task.pod.status or task.status != task.pod.status):
                     jobs.append(task.job)
         self._changes.jobs.update((uid, None) for uid in jobs if uid in self._groups)
 
@@ -335,7 +354,7 @@ class SessionCache:
             session.predicates.note(task.pod)
             session.rankings.note(task.pod)
             if task.node != NO_NODE:
-                self._changes.nodes.add(task.node)
+                self._changes.outdate(task.node, task.uid)
 
     def _rebuild_others(self, session: Session) -> None:
         session.others = [(pod, session.open_task(pod).quantities) for pod in self._others.values()]
@@ -344,7 +363,7 @@ class SessionCache:
             session.predicates.note(pod)
             session.rankings.note(pod)
             if task.node != NO_NODE:
-                self._changes.nodes.add(task.node)
+                self._changes.outdate(task.node, task.uid)
 
     def _begin_cycle(self, session: Session, totals: QueueTotals) -> None:
         """Begin a cycle with current shares, no decisions and no notes."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import fsum
-from operator import itemgetter
+from operator import add, itemgetter, sub
 
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.nodes import NodeTable
@@ -21,6 +21,8 @@ from apportion_runtime.core.task import Task
 
 RESOURCES = ("cpu", "memory", "gpu")
 _NUMBER = itemgetter(0)
+_Counted = dict[str, tuple[Sequence[float], list[tuple[Fraction, ...]]]]
+"""The amounts and fractions of leaves."""
 
 
 class Shares:
@@ -41,7 +43,7 @@ class Shares:
         self.roots = [queue for queue in self.queues.values() if not queue.parent]
         self.total: Quantities = (0.0, 0.0, 0.0)
         # The amounts of the last recount: fair shares change only with them.
-        self._counted: dict[str, tuple[Sequence[float], list[tuple[Fraction, ...]]]] | None = None
+        self._counted: _Counted | None = None
         # By the name of the parent; None for the roots.
         self._divisions: dict[str | None, SiblingDivision] = {}
         # The number of calls of `divide`: fair shares change only then.
@@ -80,11 +82,14 @@ class Shares:
             changed: The leaves whose totals may have changed since the last recount; None compares all.
             is_exact: Whether sums of the totals are the same in any order, so that only what changed is added.
         """
+        known = self._counted
+        if is_exact and not fractions and known is not None and self._added and changed is not None and self._below:
+            self._recount_changes(counted, changed, known)
+            return
         if is_exact:
             self._add_changes(counted, changed if self._added and changed is not None else counted)
         else:
             self._added, self._sums = {}, {}
-        known = self._counted
         outdated = set[str]() if known is not None else set(self.queues)
         for leaf in self._charged.values():
             outdated.update(queue.name for queue in leaf.path)
@@ -112,16 +117,42 @@ class Shares:
                 self._asking.update(above.name for above in queue.path)
         self._counted = known
 
+    def _recount_changes(self, counted: Mapping[str, Sequence[float]], changed: Iterable[str], known: _Counted) -> None:
+        """Recount queues whose sums are exact and include no fractions, by what changed since the last recount."""
+        outdated = {queue.name: queue for leaf in self._charged.values() for queue in leaf.path}
+        self._charged.clear()
+        for name in changed:
+            leaf, amounts, before = self.queues.get(name), counted[name], known.get(name)
+            path = () if leaf is None else leaf.path
+            if before is None:
+                for queue in path:
+                    self._below.setdefault(queue.name, []).append(name)
+            self._add_to_path(name, amounts)
+            if before is None or before[1] or before[0] != amounts:
+                known[name] = amounts, []
+                for queue in path:
+                    outdated[queue.name] = queue
+        asking = self._asking = set()
+        for name, queue in outdated.items():
+            cpu, memory, gpu, *own, more_cpu, more_memory, more_gpu = self._sums.get(name, NO_AMOUNTS)
+            request = [cpu + more_cpu, memory + more_memory, gpu + more_gpu]
+            if request != queue.request:
+                asking.update([above.name for above in queue.path])
+            queue.count(request, [cpu, memory, gpu], own)
+            self._changed[name] = queue
+
     def _add_changes(self, counted: Mapping[str, Sequence[float]], changed: Iterable[str]) -> None:
         """Add the differences of leaves to the sums of the queues above."""
         for name in changed:
-            before, now = self._added.get(name, NO_AMOUNTS), counted[name]
-            self._added[name] = now
-            for queue in self.queues[name].path if name in self.queues else ():
-                known = self._sums.get(queue.name, NO_AMOUNTS)
-                self._sums[queue.name] = [
-                    total + more - less for total, more, less in zip(known, now, before, strict=True)
-                ]
+            self._add_to_path(name, counted[name])
+
+    def _add_to_path(self, name: str, amounts: Sequence[float]) -> None:
+        leaf = self.queues.get(name)
+        if leaf is not None:
+            more = tuple(map(sub, amounts, self._added.get(name, NO_AMOUNTS)))
+            for queue in leaf.path:
+                self._sums[queue.name] = list(map(add, self._sums.get(queue.name, NO_AMOUNTS), more))
+        self._added[name] = amounts
 
     def _sum_up(
         self,
