@@ -89,11 +89,16 @@ class _ResourceDivision:
             return ()
         self._inputs = inputs
         wanted, was_covered, unlimited = self._wanted, self._is_covered, self._unlimited
-        # If the others were covered by the same total, they still are.
-        unchecked = unlimited.intersection(asking) if was_covered and is_same_total else unlimited
-        self._is_covered = (not unchecked or max(map(wanted.__getitem__, unchecked)) <= total) and (
-            not self._exceeding or self._is_uncontended(total, k_value)
-        )
+        if not unlimited:
+            fits = True
+        elif was_covered and is_same_total:
+            # The others were covered by the same total.
+            fits = all(wanted[i] <= total for i in unlimited.intersection(asking))
+        elif len(unlimited) == len(wanted):
+            fits = max(wanted) <= total
+        else:
+            fits = max(map(wanted.__getitem__, unlimited)) <= total
+        self._is_covered = fits and (not self._exceeding or self._is_uncontended(total, k_value))
         if self._is_covered:
             # If they were before, the others have what they want.
             return self._set_shares(asking if was_covered else range(len(wanted)), wanted)
@@ -123,17 +128,21 @@ class _ResourceDivision:
         """Note the requests of some siblings, and return those whose request changed."""
         asking: list[int] = []
         r, claims, siblings, wanted = self._r, self._claims, self._siblings, self._wanted
+        # Without quotas, none is exceeded, and the sum is not needed.
+        has_quotas = len(self._unlimited) < len(wanted)
         for i in numbers:
             claim, request = claims[i], siblings[i].request[r]
             if claim.request != request:
                 claim.request = request
-                before, wanted[i] = wanted[i], claim.requestable
+                before, limit = wanted[i], claim.limit
+                wanted[i] = request if limit == UNLIMITED else min(limit, request)
                 asking.append(i)
-                self._add(i, before, wanted[i])
-                if self._exceeds_quota(i):
-                    self._exceeding.add(i)
-                else:
-                    self._exceeding.discard(i)
+                if has_quotas:
+                    self._add(i, before, wanted[i])
+                    if self._exceeds_quota(i):
+                        self._exceeding.add(i)
+                    else:
+                        self._exceeding.discard(i)
         return asking
 
     def _add(self, i: int, before: float, wanted: float) -> None:

@@ -16,6 +16,8 @@ from apportion_runtime.sim.api.scheduler_records import Records
 from apportion_runtime.sim.history import Fact, History
 from apportion_runtime.sim.scenario.format import Timing
 
+_CYCLE = CycleDue()
+
 
 @dataclass(slots=True)
 class PodState:
@@ -40,6 +42,30 @@ class PodState:
 
 
 @dataclass(slots=True)
+class DevicesInUse:
+    """The devices of a node that its pods use: the number of whole ones, and the number of pods on each shared one."""
+
+    n_whole: int = 0
+    n_sharing: dict[str, int] = field(default_factory=dict)
+
+    def add(self, pod: Pod) -> None:
+        """Add a pod."""
+        if not pod.gpu_groups:
+            self.n_whole += pod.gpu.count
+        for group in pod.gpu_groups:
+            self.n_sharing[group] = self.n_sharing.get(group, 0) + 1
+
+    def remove(self, pod: Pod) -> None:
+        """Remove a pod."""
+        if not pod.gpu_groups:
+            self.n_whole -= pod.gpu.count
+        for group in pod.gpu_groups:
+            self.n_sharing[group] -= 1
+            if not self.n_sharing[group]:
+                del self.n_sharing[group]
+
+
+@dataclass(slots=True)
 class ClusterState:
     """The shared state of a simulation. `store` has the API objects, `records` the scheduler core's view of them."""
 
@@ -53,6 +79,8 @@ class ClusterState:
     pods: dict[str, PodState] = field(default_factory=dict)
     pods_on: dict[str, dict[str, None]] = field(default_factory=dict)
     """The UIDs of the pods bound to each node."""
+    devices_in_use: dict[str, DevicesInUse] = field(default_factory=dict)
+    """The devices of nodes that were counted before, updated by `occupy` and `vacate`."""
     n_pending: int = 0
     """Pods of pod groups that are not bound."""
     search_limit: SearchLimit | None = None
@@ -106,12 +134,20 @@ class ClusterState:
     def occupy(self, node: str, uid: str) -> None:
         """Add a pod to a node."""
         self.pods_on.setdefault(node, {})[uid] = None
+        in_use = self.devices_in_use.get(node)
+        if in_use is not None:
+            in_use.add(self.pods[uid].record)
         for changed in self._changed_nodes:
             changed[node] = None
 
-    def vacate(self, node: str, uid: str) -> None:
-        """Remove a pod from a node, if it is there."""
+    def vacate(self, node: str, uid: str, record: Pod | None = None) -> None:
+        """Remove a pod from a node, if it is there; without its record, the devices in use are counted again."""
+        if record is None or uid not in self.pods_on.get(node, ()):
+            self.devices_in_use.pop(node, None)
         self.pods_on.get(node, {}).pop(uid, None)
+        in_use = self.devices_in_use.get(node)
+        if in_use is not None and record is not None:
+            in_use.remove(record)
         for changed in self._changed_nodes:
             changed[node] = None
 
@@ -129,7 +165,7 @@ class ClusterState:
             cycle_at = self._last_cycle_at + period
         if self._cycle_at is None or cycle_at < self._cycle_at:
             self._cycle_at = cycle_at
-            self.events.plan(cycle_at, CycleDue())
+            self.events.plan(cycle_at, _CYCLE)
 
     def begins_cycle(self) -> bool:
         """Whether a requested cycle is due; marks it as begun. An event left over from a cycle that was moved is skipped."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apportion_runtime.sim.api.cluster_state import ClusterState
+from apportion_runtime.sim.api.cluster_state import ClusterState, DevicesInUse
 
 
 class Devices:
@@ -14,16 +14,15 @@ class Devices:
     """
 
     def __init__(self, cluster_state: ClusterState, node: str) -> None:
+        in_use = cluster_state.devices_in_use.get(node)
+        if in_use is None:
+            in_use = cluster_state.devices_in_use[node] = DevicesInUse()
+            for uid in cluster_state.pods_on.get(node, ()):
+                in_use.add(cluster_state.pods[uid].record)
         record = cluster_state.records.nodes.get(node)
-        self._left = 0 if record is None else int(record.allocatable.get("gpu", 0))
-        self._shared: set[str] = set()
-        pods = cluster_state.pods
-        for uid in cluster_state.pods_on.get(node, ()):
-            pod = pods[uid].record
-            if pod.gpu_groups:
-                self.take(pod.gpu.count, pod.gpu_groups)
-            else:
-                self._left -= pod.gpu.count
+        n_devices = 0 if record is None else int(record.allocatable.get("gpu", 0))
+        self._left = n_devices - in_use.n_whole - len(in_use.n_sharing)
+        self._shared: set[str] = set(in_use.n_sharing)
 
     def take(self, n_whole: int, gpu_groups: tuple[str, ...]) -> bool:
         """Allocate whole devices, or the shared ones of some groups; return whether they were available."""

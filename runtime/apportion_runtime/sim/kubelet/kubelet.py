@@ -153,7 +153,7 @@ class Kubelet:
         if pod.waits:
             cluster_state.n_pending -= 1
         if pod.is_bound:
-            cluster_state.vacate(pod.record.node or "", uid)
+            cluster_state.vacate(pod.record.node or "", uid, pod.record)
             cluster_state.history.end_stay(pod.name, cluster_state.elapsed_s, ended_by or pod.leaving)
         if cluster_state.store.get("Pod", pod.namespace, pod.name) is not None:
             cluster_state.store.delete("Pod", pod.namespace, pod.name)

@@ -30,7 +30,11 @@ class _Size:
 
 
 class NodePools:
-    """The pools of a cluster."""
+    """The pools of a cluster.
+
+    Attributes:
+        can_grow: Whether any pool scales.
+    """
 
     def __init__(self, cluster_state: ClusterState, pools: Sequence[Pool]) -> None:
         self._cluster_state = cluster_state
@@ -38,6 +42,7 @@ class NodePools:
         self._sizes = {pool.name: _Size() for pool in pools}
         self._models: dict[str, Node | None] = {}
         self._check_at: float | None = None
+        self.can_grow = any(pool.scales for pool in pools)
 
     def begin(self) -> None:
         """Create the initial nodes."""
@@ -65,11 +70,6 @@ class NodePools:
         for size in self._sizes.values():
             size.names.pop(name, None)
             size.idle_since.pop(name, None)
-
-    @property
-    def can_grow(self) -> bool:
-        """Whether any pool scales."""
-        return any(pool.scales for pool in self.pools.values())
 
     def grow(self, waiting: Sequence[Pod]) -> None:
         """Request nodes for unschedulable pods that would fit on additional nodes."""
