@@ -5,6 +5,7 @@ Source: pkg/podgrouper/podgroup (handler.go, updater.go) at d5bc503a.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from apportion_api.kai.names import NODE_POOL_LABEL, POD_GROUP_API, QUEUE_LABEL
@@ -17,6 +18,19 @@ _OF_OTHERS = ("queue", "markUnschedulable", "schedulingBackoff")
 
 def pod_group(made: Grouping, before: Manifest | None) -> dict[str, Any]:
     """Return the PodGroup; an existing one keeps its queue, its node pool and what others added."""
+    fresh = pod_group_of(
+        made.owner,
+        pod_group_spec(made),
+        namespace=made.namespace,
+        name=made.name,
+        labels=made.labels,
+        annotations=made.annotations,
+    )
+    return fresh if before is None else _merged(fresh, before)
+
+
+def pod_group_spec(made: Grouping) -> dict[str, Any]:
+    """Return the spec of a new PodGroup."""
     spec: dict[str, Any] = {}
     declared = {
         "queue": made.queue,
@@ -33,22 +47,33 @@ def pod_group(made: Grouping, before: Manifest | None) -> dict[str, Any]:
     if made.parts:
         spec["subGroups"] = [part.manifest() for part in made.parts]
     spec["topologyConstraint"] = {} if made.constraint is None else made.constraint.manifest()
-    metadata: dict[str, Any] = {
-        "name": made.name,
-        "namespace": made.namespace,
-        "labels": dict(made.labels),
-        "annotations": dict(made.annotations),
-        "ownerReferences": [
-            {
-                "apiVersion": made.owner.get("apiVersion"),
-                "kind": made.owner.get("kind"),
-                "name": name_of(made.owner),
-                "uid": uid_of(made.owner),
-            }
-        ],
+    return spec
+
+
+def pod_group_of(
+    owner: Manifest,
+    spec: Mapping[str, Any],
+    *,
+    namespace: str,
+    name: str,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return a new PodGroup with a spec."""
+    reference = {
+        "apiVersion": owner.get("apiVersion"),
+        "kind": owner.get("kind"),
+        "name": name_of(owner),
+        "uid": uid_of(owner),
     }
-    fresh: dict[str, Any] = {"apiVersion": POD_GROUP_API, "kind": "PodGroup", "metadata": metadata, "spec": spec}
-    return fresh if before is None else _merged(fresh, before)
+    metadata: dict[str, Any] = {
+        "name": name,
+        "namespace": namespace,
+        "labels": dict(labels),
+        "annotations": dict(annotations),
+        "ownerReferences": [reference],
+    }
+    return {"apiVersion": POD_GROUP_API, "kind": "PodGroup", "metadata": metadata, "spec": spec}
 
 
 def _merged(fresh: dict[str, Any], before: Manifest) -> dict[str, Any]:

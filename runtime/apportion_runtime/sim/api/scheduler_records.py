@@ -66,6 +66,7 @@ class Records:
         self._nodes: dict[str, Node] = {}
         self._group_names: set[str] = set()
         self._groups_by_spec: dict[str, PodGroup] = {}
+        self._groups_by_id: dict[int, tuple[Mapping[str, Any], PodGroup]] = {}
         self._templates = PodTemplates()
         devices = Devices(known["ResourceSlice"], known["DeviceClass"], self.faults)
         claims = Claims(known["ResourceClaim"], devices, self.engine)
@@ -177,8 +178,7 @@ class Records:
         if "status" in made or not _STAMPS.isdisjoint(annotations) or not self.engine.is_of_pool(labels):
             return next(iter(self._groups.read([_object(made)])), None)
         # Besides its identity, the record depends on the spec only.
-        key = repr(made["spec"])
-        known = self._groups_by_spec.get(key)
+        known = self._known_group(made["spec"])
         if known is not None:
             created = parse_time(metadata["creationTimestamp"])
             return known.like(metadata["name"], metadata.get("namespace") or "", created)
@@ -187,8 +187,20 @@ class Records:
         if len(self.faults) == n_faults:
             if len(self._groups_by_spec) >= _MOST_KEPT:
                 self._groups_by_spec.clear()
-            self._groups_by_spec[key] = group
+            self._groups_by_spec[repr(made["spec"])] = group
         return group
+
+    def _known_group(self, spec: Mapping[str, Any]) -> PodGroup | None:
+        """Return the record of a group with the same spec, which the groups of similar Jobs share."""
+        found = self._groups_by_id.get(id(spec))
+        if found is not None and found[0] is spec:
+            return found[1]
+        known = self._groups_by_spec.get(repr(spec))
+        if known is not None:
+            if len(self._groups_by_id) >= _MOST_KEPT:
+                self._groups_by_id.clear()
+            self._groups_by_id[id(spec)] = spec, known
+        return known
 
     def set_group(self, group: PodGroup) -> None:
         """Replace the record of a pod group."""

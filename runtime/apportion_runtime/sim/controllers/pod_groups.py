@@ -20,9 +20,9 @@ from apportion_runtime.sim.scenario.format import Manifest
 
 
 class _GroupedPod(NamedTuple):
-    """A pod with its group, as grouped and as created, its record, and the pod as it was assigned to the group."""
+    """A pod with its sub-group and group, its record, and the pod as it was assigned to the group."""
 
-    grouping: Grouping
+    sub_group: str
     group: Group
     record: Pod
     made: Manifest
@@ -44,18 +44,34 @@ class PodGrouper:
         records = cluster_state.records
         first = self._job_pods.of_first(made)
         if first is not None and self._is_current(running, first.group):
-            return records.set_pod(record_like(first.record, self._assigned(made, first.grouping)))
+            assigned = self._assigned(made, first.group.name, first.sub_group)
+            return records.set_pod(record_like(first.record, assigned))
         n_faults = len(records.faults)
-        grouping = self._grouping(running, made)
-        if grouping is None:
-            return records.put_pod(made)
-        self._put_group(running, grouping)
-        assigned = self._assigned(made, grouping)
+        known = self._put_known(running, made)
+        if known is None:
+            grouping = self._grouping(running, made)
+            if grouping is None:
+                return records.put_pod(made)
+            self._put_group(running, grouping)
+            known = grouping.name, grouping.sub_group
+        name, sub_group = known
+        assigned = self._assigned(made, name, sub_group)
         record = records.put_new_pod(assigned)
         if len(records.faults) == n_faults:
-            group = running.groups[grouping.name]
-            self._job_pods.note(made, record, _GroupedPod(grouping, group, record, assigned))
+            self._job_pods.note(made, record, _GroupedPod(sub_group, running.groups[name], record, assigned))
         return record
+
+    def _put_known(self, running: Running, made: Manifest) -> tuple[str, str] | None:
+        """Create the group of a Job's first pod if the groups of such Jobs are known, and return its name and sub-group."""
+        found = self._groupings.new_group(made)
+        if found is None:
+            return None
+        (grouping, _), fresh = found
+        name, store = fresh["metadata"]["name"], self._cluster_state.store
+        if name in running.groups or store.get("PodGroup", fresh["metadata"]["namespace"], name) is not None:
+            return None
+        self._note_group(running, store.create(fresh), has_queue=grouping.has_queue)
+        return name, grouping.sub_group
 
     def create_like(self, running: Running, slot: Slot, name: str) -> tuple[Manifest, Pod] | None:
         """Create another pod of the Job whose pods are being created, assigned to the same group, and read it.
@@ -67,8 +83,8 @@ class PodGrouper:
         if first is None or not self._is_current(running, first.group):
             return None
         labels = slot.labels
-        if first.grouping.sub_group:
-            labels = {**labels, SUB_GROUP_LABEL: first.grouping.sub_group}
+        if first.sub_group:
+            labels = {**labels, SUB_GROUP_LABEL: first.sub_group}
         # It is written once when it is created, and once when it is assigned.
         made = cluster_state.store.create_like(first.made, name, labels, n_writes=2)
         if made is None:
@@ -85,7 +101,7 @@ class PodGrouper:
         grouping = self._grouping(running, made)
         if grouping is not None:
             self._put_group(running, grouping)
-            self._assigned(made, grouping)
+            self._assigned(made, grouping.name, grouping.sub_group)
 
     def _grouping(self, running: Running, made: Manifest) -> Grouping | None:
         """Return the group of a pod; record why it has none."""
@@ -100,12 +116,12 @@ class PodGrouper:
             cluster_state.note_wait(running.number, f"schedulerName is {scheduler}; no pod group is created")
         return grouping
 
-    def _assigned(self, made: Manifest, grouping: Grouping) -> Manifest:
+    def _assigned(self, made: Manifest, group: str, sub_group: str) -> Manifest:
         """Assign a pod to its group."""
-        annotations = {**annotations_of(made), POD_GROUP_ANNOTATION: grouping.name}
+        annotations = {**annotations_of(made), POD_GROUP_ANNOTATION: group}
         labels = labels_of(made)
-        if grouping.sub_group:
-            labels = {**labels, SUB_GROUP_LABEL: grouping.sub_group}
+        if sub_group:
+            labels = {**labels, SUB_GROUP_LABEL: sub_group}
         return self._cluster_state.store.update(
             {**made, "metadata": {**made["metadata"], "annotations": annotations, "labels": labels}}
         )
@@ -127,14 +143,20 @@ class PodGrouper:
         if before is not None and group is not None and before["spec"] == made["spec"]:
             return
         made_now = cluster_state.store.create(made) if before is None else cluster_state.store.update(made)
-        cluster_state.records.put_group(made_now)
+        self._note_group(running, made_now, has_queue=grouping.has_queue)
+
+    def _note_group(self, running: Running, made: Manifest, *, has_queue: bool) -> None:
+        """Read a group that was written, and record why its pods cannot run."""
+        cluster_state, name = self._cluster_state, made["metadata"]["name"]
+        cluster_state.records.put_group(made)
+        group = running.groups.get(name)
         if group is None:
-            running.groups[grouping.name] = Group(grouping.name, made_now)
+            running.groups[name] = Group(name, made)
         else:
-            group.made = made_now
-        queue = made_now["spec"]["queue"]
+            group.made = made
+        queue = made["spec"]["queue"]
         cluster_state.history.workloads[running.number].queue = queue
-        if not grouping.has_queue and queue not in cluster_state.records.leaves:
+        if not has_queue and queue not in cluster_state.records.leaves:
             kind = running.manifest.get("kind")
             cluster_state.note_wait(running.number, f"Queue label missing from {kind}; pods will remain pending")
         elif queue in cluster_state.records.parents and queue not in cluster_state.records.leaves:
