@@ -31,19 +31,25 @@ def place_alike(session: Session, statement: Statement, nodes: Indices, tasks: S
         return 0
     job, mask = session.jobs[first.job], predicates.mask(first)
     placed: list[tuple[Task, int]] = []
+    # Without limits and quotas, nothing reads the queue's charges in between.
+    is_bounded = session.shares.is_bounded(job)
     for task in tasks:
         if task is not first and not _is_alike(task, first):
             break
         best = best_of(ranking, nodes, table.all)
-        if best is None or not best[1] or predicates.over_capacity(task, job, best[0]) is not None:
+        if best is None or not best[1]:
+            break
+        if is_bounded and predicates.over_capacity(task, job, best[0]) is not None:
             break
         task.mask = mask
         _charge(table, task, best[0])
-        if session.keeps_shares:
+        if is_bounded and session.keeps_shares:
             session.shares.charge(job, task, 1)
         placed.append((task, best[0]))
         ranking.update(table)
     if placed:
+        if not is_bounded and session.keeps_shares:
+            session.shares.charge_alike(job, first, len(placed))
         statement.note_allocated(job, placed)
     return len(placed)
 

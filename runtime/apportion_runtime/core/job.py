@@ -36,13 +36,14 @@ class Job:
     """A pod group in a session, or a view of one with some of its pods (`view`)."""
 
     __slots__ = (
+        "_allocated",
         "_allocated_quantities",
+        "_allocated_since",
         "_init_request",
         "_init_vector",
         "_is_ready",
         "_order_key",
         "_to_allocate",
-        "allocated",
         "asked",
         "constraints",
         "counts",
@@ -93,7 +94,9 @@ class Job:
         self.counts: dict[int, int] = {}
         # Pods that hold resources and are not being released; the second as the engine counts, see `Statement.evict`.
         self.n_active_allocated = self.n_counted = 0
-        self.allocated: Vector = np.zeros(len(self.index))
+        # A sum, and the requests added to it (True) or subtracted from it since.
+        self._allocated: Vector | None = None
+        self._allocated_since: list[tuple[Vector, bool]] = []
         # Kept here by `solver.failure_cache`.
         self.constraints: object = None
         self.fit_errors: list[JobFitError] = []
@@ -114,7 +117,7 @@ class Job:
                 self.n_active_allocated += 1
                 self.n_counted += 1
             if task.status & ALLOCATED_STATUSES:
-                self.allocated = self.allocated + task.request
+                self._allocated_since.append((task.request, True))
         self.invalidate()
 
     def invalidate(self) -> None:
@@ -141,13 +144,13 @@ class Job:
                 return False
         self.group = group
         self.last_start, self.last_eviction, self.stale_since = group.last_start, group.last_eviction, group.stale_since
-        self.allocated = np.zeros(len(self.index))
+        self._allocated = None
+        self._allocated_since = [(task.request, True) for task in tasks.values()]
         for task, pod in zip(tasks.values(), pods.values(), strict=True):
             task.pod, task.status, task.is_virtual = pod, pod.status, False
             pod_set = self.pod_sets[task.pod_set]
             pod_set.count(BINDING, -1)
             pod_set.count(task.status, 1)
-            self.allocated = self.allocated + task.request
         self.counts = {RUNNING: len(tasks)}
         self.n_active_allocated = self.n_counted = len(tasks)
         self.constraints, self.fit_errors, self.task_errors = None, [], {}
@@ -202,9 +205,9 @@ class Job:
         self.counts[status] = self.counts.get(status, 0) + 1
         if old & ALLOCATED_STATUSES:
             if not status & ALLOCATED_STATUSES:
-                self.allocated = self.allocated - task.request
+                self._allocated_since.append((task.request, False))
         elif status & ALLOCATED_STATUSES:
-            self.allocated = self.allocated + task.request
+            self._allocated_since.append((task.request, True))
         task.status = status
 
     def order_key(self, plugins: frozenset[str]) -> JobKey:
@@ -232,7 +235,11 @@ class Job:
     def allocated_quantities(self) -> Quantities:
         """The requests of its placed pods, as charged to queues."""
         if self._allocated_quantities is None:
-            self._allocated_quantities = self.index.quantities(self.allocated)
+            total = np.zeros(len(self.index)) if self._allocated is None else self._allocated
+            for request, is_added in self._allocated_since:
+                total = total + request if is_added else total - request
+            self._allocated, self._allocated_since = total, []
+            self._allocated_quantities = self.index.quantities(total)
         return self._allocated_quantities
 
     @property

@@ -38,7 +38,9 @@ class Entry(NamedTuple):
 
     def in_state(self, task: Task) -> Entry:
         """Return the entry with the status of its pod."""
-        return self._replace(status=task.status, numa=task.numa)
+        return Entry(
+            task.status, self.charged, self.groups, self.memory, self.shares, task.numa, self.devices, self.accepted
+        )
 
 
 class AcceptedRequest(NamedTuple):

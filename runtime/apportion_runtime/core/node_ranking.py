@@ -112,7 +112,8 @@ class NodeRanking:
             number = -number / float(self._spread_over[i])
         if self._by_type and not nodes.cpu_only[i]:
             number += self._unit
-        self.at_once[i] = at_once = has_room(nodes, task, self._amounts, idle, i)
+        # Without resources that are being released, idle and free resources are the same.
+        self.at_once[i] = at_once = free == idle or has_room(nodes, task, self._amounts, idle, i)
         if not at_once:
             number += 2.0 * self._unit
         if self._by_sharing and not nodes.shares_room(task.gpu, i):
@@ -131,14 +132,14 @@ class NodeRankings:
         self._possible = (
             session.plugins >= _PLUGINS
             and "numa" not in session.plugins
-            and not any(_has_pod_constraints(pod) for pod in snapshot.pods)
+            and not any(has_pod_constraints(pod) for pod in snapshot.pods)
             and not any(made.extended_resource for made in snapshot.device_classes)
             and float(session.nodes.allocatable[:, [CPU, GPU]].max(initial=0.0)) < largest
         )
 
     def note(self, pod: Pod) -> None:
         """Record a pod that was added: with pod affinity or host ports, rankings cannot be used."""
-        if _has_pod_constraints(pod):
+        if has_pod_constraints(pod):
             self._possible = False
 
     def for_task(self, task: Task) -> NodeRanking | None:
@@ -183,5 +184,6 @@ def best_of(ranking: NodeRanking, nodes: Indices, every: Indices) -> tuple[int, 
     return i, bool(ranking.at_once[i])
 
 
-def _has_pod_constraints(pod: Pod) -> bool:
+def has_pod_constraints(pod: Pod) -> bool:
+    """Return whether other pods affect where a pod may be placed, or how nodes are ranked for it."""
     return bool(pod.affinity or pod.anti_affinity or pod.pod_preferences or pod.host_ports)

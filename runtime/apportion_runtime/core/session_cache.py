@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
+from apportion_runtime.core.node_ranking import has_pod_constraints
 from apportion_runtime.core.plugins.gpu_choice import last_new_group
 from apportion_runtime.core.queue_totals import QueueTotals
 from apportion_runtime.core.reasons import Reasons
@@ -351,8 +352,11 @@ class SessionCache:
             session.open_job(group, tasks, self._numbers[uid])
         for task in tasks:
             self._tasks[task.uid] = task
-            session.predicates.note(task.pod)
-            session.rankings.note(task.pod)
+            if has_pod_constraints(task.pod):
+                session.predicates.note(task.pod)
+                session.rankings.note(task.pod)
+            else:
+                session.predicates.replace(task.pod)
             if task.node != NO_NODE:
                 self._changes.outdate(task.node, task.uid)
 

@@ -296,6 +296,23 @@ class Shares:
                 numbers[1] += memory
                 numbers[2] += gpu
 
+    def charge_alike(self, job: Job, task: Task, n: int) -> None:
+        """Add several pods with the same accepted request as one of them."""
+        leaf = self.queues.get(job.queue)
+        if leaf is None:
+            return
+        cpu, memory, gpu = task.accepted_quantities
+        self._charged[leaf.name] = leaf
+        for queue in leaf.path:
+            queue.version += n
+            for numbers in (queue.allocated,) if job.preemptible else (queue.allocated, queue.allocated_np):
+                used_cpu, used_memory, used_gpu = numbers
+                for _ in range(n):
+                    used_cpu += cpu
+                    used_memory += memory
+                    used_gpu += gpu
+                numbers[:] = used_cpu, used_memory, used_gpu
+
     def take_changed(self) -> Collection[QueueShare]:
         """Return the queues whose numbers may have changed since the last call, at first all."""
         for leaf in self._charged.values():

@@ -186,6 +186,10 @@ class History:
                 )
             )  # fmt: skip
 
+    def is_waiting(self, group: str) -> bool:
+        """Return whether the wait of a pod group is being recorded."""
+        return group in self._waiting
+
     def begin_wait(self, group: str, workload: int, queue: str, at_s: float) -> None:
         """Record that a pod group starts to wait, unless it already waits."""
         self._waiting.setdefault(group, (workload, queue, at_s))

@@ -74,6 +74,10 @@ class Predicates:
         self._any_ports = self._any_ports or bool(pod.host_ports)
         self.preferences.note(pod)
 
+    def replace(self, pod: Pod) -> None:
+        """Replace the record of a pod that differs from the former at most in its state, or has no constraints by pods."""
+        self._by_uid[pod.uid] = pod
+
     def forget(self, uid: str) -> None:
         """Forget a pod."""
         self._by_uid.pop(uid, None)

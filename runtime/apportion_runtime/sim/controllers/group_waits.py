@@ -10,6 +10,8 @@ from apportion_runtime.sim.controllers.running_workload import Group, Running
 
 def begin_wait(cluster_state: ClusterState, group: Group, pod: PodState) -> None:
     """Record that a group waits, unless its placed pods satisfy it."""
+    if cluster_state.history.is_waiting(group.name):
+        return
     record = cluster_state.records.session_cache.groups().get(group.name)
     if record is None or not is_satisfied(record.root, group.placed):
         queue = cluster_state.history.workloads[pod.workload].queue

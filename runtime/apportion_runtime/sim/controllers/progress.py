@@ -54,12 +54,17 @@ class Progress:
 
 def is_satisfied(part: SubGroup, counts: Mapping[str, int]) -> bool:
     """Return whether a sub-group has its minimum, given the number of pods of each pod set."""
-    if not part.children:
+    children = part.children
+    if not children:
         return counts.get(part.name, 0) >= (part.min_members or 0)
     satisfied = 0
-    for child in part.children:
-        satisfied += is_satisfied(child, counts)
-    return satisfied >= (len(part.children) if part.min_members is None else part.min_members)
+    for child in children:
+        # Most are pod sets.
+        if child.children:
+            satisfied += is_satisfied(child, counts)
+        else:
+            satisfied += counts.get(child.name, 0) >= (child.min_members or 0)
+    return satisfied >= (len(children) if part.min_members is None else part.min_members)
 
 
 def part_of(sub_group: str) -> str:
