@@ -19,6 +19,7 @@ from apportion_runtime.engines.kai.engine import Kai
 from apportion_runtime.engines.kube_scheduler.class_cycle import ClassCycles
 from apportion_runtime.engines.native.model import MODEL as NATIVE
 from apportion_runtime.sim.api.events import EventQueue
+from apportion_runtime.sim.api.object_store import ObjectStore
 from apportion_runtime.sim.api.pod_templates import PodTemplates
 from apportion_runtime.sim.api.scheduler_records import Records
 from apportion_runtime.sim.cluster import Cluster
@@ -58,9 +59,11 @@ def _always_charged() -> _Patch:
 OFF: dict[str, Callable[[], _Patch]] = {
     "alike pods": lambda: patch.object(Kai, "create_like", lambda *_: None),
     "groups of Jobs": lambda: patch.object(JobGroupings, "_job_of", lambda *_: None),
+    "groups of similar Jobs": lambda: patch.object(JobGroupings, "new_group", lambda *_: None),
     "joint events": _planned_alone,
     "templates of pods": lambda: patch.object(PodTemplates, "record_of", lambda *_: None),
     "outdated nodes": _always_charged,
+    "patches of statuses": lambda: patch.object(ObjectStore, "set_status", ObjectStore.patch_status),
     "succeeded pods": _read_at_once,
 }
 """Patches that disable each shortcut."""

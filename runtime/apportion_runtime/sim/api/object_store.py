@@ -69,8 +69,16 @@ class ClusterApi(Protocol):
         """Patch the status of an object. Raises `Conflict` if it does not exist."""
         ...
 
+    def set_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
+        """Patch the status of an object without returning it. Raises `Conflict` if it does not exist."""
+        ...
+
     def delete(self, kind: str, namespace: str, name: str) -> Manifest:
         """Delete an object immediately and return it. Raises `Conflict` if it does not exist."""
+        ...
+
+    def discard(self, kind: str, namespace: str, name: str) -> None:
+        """Delete an object immediately if it exists."""
         ...
 
     def bind(self, namespace: str, pod: str, node: str, gpu_groups: Sequence[str]) -> Manifest:
@@ -104,15 +112,31 @@ class ObjectStore:
         self._may_evict = may_evict
         self._objects: dict[str, dict[Key, Manifest]] = {}
         self._watchers: dict[str, list[Callable[[Change], None]]] = {}
+        # By kind and key: patches of a status with their versions, which are applied when the object is read.
+        self._patches: dict[str, dict[Key, list[tuple[int, Mapping[str, Any]]]]] = {}
         self._version = 0
         self._n_made = n_made
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         """Return an object; None if it does not exist."""
-        return self._objects.get(kind, {}).get((namespace, name))
+        key, patches = (namespace, name), self._patches.get(kind)
+        if patches is not None and key in patches:
+            self._apply(kind, key)
+        of_kind = self._objects.get(kind)
+        return None if of_kind is None else of_kind.get(key)
+
+    def _apply(self, kind: str, key: Key) -> None:
+        """Apply the patches of an object."""
+        of_kind, made = self._objects[kind], self._objects[kind][key]
+        for version, status in self._patches[kind].pop(key):
+            patched = {**made, "status": {**made.get("status", {}), **status}}
+            patched["metadata"] = {**made["metadata"], "resourceVersion": str(version)}
+            made = of_kind[key] = patched
 
     def list(self, kind: str) -> Sequence[Manifest]:
         """Return all objects of a kind, in order of creation."""
+        for key in tuple(self._patches.get(kind, ())):
+            self._apply(kind, key)
         return tuple(self._objects.get(kind, {}).values())
 
     def watch(self, kind: str, callback: Callable[[Change], None]) -> None:
@@ -171,6 +195,28 @@ class ObjectStore:
         before = self._there(kind, namespace, name)
         patched = {**before, "status": {**before.get("status", {}), **status}}
         return self._write(patched, {**before["metadata"]}, "modified")
+
+    def set_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
+        """Patch the status of an object without returning it. Raises `Conflict` if it does not exist.
+
+        The object is written when it is read, unless its kind is watched.
+        """
+        key = namespace, name
+        if self._watchers.get(kind) or key not in self._objects.get(kind, {}):
+            self.patch_status(kind, namespace, name, status)
+            return
+        self._version += 1
+        self._patches.setdefault(kind, {}).setdefault(key, []).append((self._version, status))
+
+    def discard(self, kind: str, namespace: str, name: str) -> None:
+        """Delete an object immediately if it exists."""
+        if self._watchers.get(kind):
+            if self.get(kind, namespace, name) is not None:
+                self.delete(kind, namespace, name)
+            return
+        key = namespace, name
+        self._objects.get(kind, {}).pop(key, None)
+        self._patches.get(kind, {}).pop(key, None)
 
     def delete(self, kind: str, namespace: str, name: str) -> Manifest:
         """Delete an object immediately and return it. Raises `Conflict` if it does not exist."""

@@ -17,8 +17,7 @@ def delete_objects(cluster_state: ClusterState, running: Running) -> None:
     """Delete a workload's object and those between it and its pods, the innermost first."""
     namespace = namespace_of(running.manifest)
     for kind, name in (*reversed(running.children), (str(running.manifest["kind"]), name_of(running.manifest))):
-        if cluster_state.store.get(kind, namespace, name) is not None:
-            cluster_state.store.delete(kind, namespace, name)
+        cluster_state.store.discard(kind, namespace, name)
 
 
 def drop_group(cluster_state: ClusterState, running: Running, name: str) -> None:
@@ -26,6 +25,4 @@ def drop_group(cluster_state: ClusterState, running: Running, name: str) -> None
     made = running.groups.pop(name).made
     cluster_state.history.drop_wait(name)
     cluster_state.records.drop_group(name)
-    namespace = namespace_of(made)
-    if cluster_state.store.get("PodGroup", namespace, name) is not None:
-        cluster_state.store.delete("PodGroup", namespace, name)
+    cluster_state.store.discard("PodGroup", namespace_of(made), name)

@@ -77,7 +77,7 @@ class Kubelet:
         if pod is None or pod.leaving:
             return
         pod.runs = True
-        cluster_state.store.patch_status(
+        cluster_state.store.set_status(
             "Pod", pod.namespace, pod.name, {"phase": "Running", "startTime": cluster_state.clock.text}
         )
         cluster_state.note("running", workload=pod.workload, pod=pod.name, node=pod.record.node or "")
@@ -91,7 +91,7 @@ class Kubelet:
             return
         pod.is_ready = True
         ready = [{"type": "Ready", "status": "True", "lastTransitionTime": cluster_state.clock.text}]
-        cluster_state.store.patch_status("Pod", pod.namespace, pod.name, {"conditions": ready})
+        cluster_state.store.set_status("Pod", pod.namespace, pod.name, {"conditions": ready})
         self._ready(pod)
 
     def stop(self, pod: PodState, why: str) -> bool:
@@ -155,8 +155,7 @@ class Kubelet:
         if pod.is_bound:
             cluster_state.vacate(pod.record.node or "", uid, pod.record)
             cluster_state.history.end_stay(pod.name, cluster_state.elapsed_s, ended_by or pod.leaving)
-        if cluster_state.store.get("Pod", pod.namespace, pod.name) is not None:
-            cluster_state.store.delete("Pod", pod.namespace, pod.name)
+        cluster_state.store.discard("Pod", pod.namespace, pod.name)
         cluster_state.records.drop_pod(pod.record)
         cluster_state.request_cycle()
         return pod
