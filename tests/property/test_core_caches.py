@@ -35,7 +35,7 @@ from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.solver import failure_cache
 from apportion_runtime.core.solver import scenario_simulation as simulation
 from apportion_runtime.core.solver.search_state import SearchState
-from apportion_runtime.core.solver.simulation_order import waiting_jobs
+from apportion_runtime.core.solver.simulation_order import simulation_order, waiting_jobs
 from apportion_runtime.core.task import Task
 
 from .core_rounds import cycles, outcome, with_twins
@@ -59,6 +59,7 @@ def _forgetting(owner: object, name: str, forget: Callable[..., object]) -> _Pat
     """Make a function, method or property clear its cache before it runs."""
     kept = vars(owner)[name]
     run = kept.fget if isinstance(kept, property) else kept
+    assert run is not None
 
     def anew(*args: Any, **named: Any) -> Any:
         _Reads.n += 1
@@ -81,7 +82,7 @@ def _forgotten(**attributes: object) -> Callable[..., None]:
 def _masks(predicates: Predicates, task: Task) -> None:
     """Compare each cached mask with the recomputed one; masks are also keys, so cached ones are retained."""
     for key, kept in list(predicates._masks.items()):
-        if len(key) > 2 and key == _mask_key(task):
+        if isinstance(key, tuple) and len(key) > 2 and key == _mask_key(task):
             assert np.array_equal(kept, predicates._mask(task))
     if task.mask is not None:
         assert np.array_equal(task.mask, predicates._mask(task))
@@ -152,7 +153,6 @@ def _each_search_anew() -> Iterator[None]:
 
     The engine itself skips scenarios that failed before (solvers/scenario_fingerprint.go).
     """
-    simulation_order = simulation.simulation_order
 
     def anew(session: Session, waiting: object, *others: Any) -> JobOrder:
         return simulation_order(session, waiting_jobs(session), *others)
