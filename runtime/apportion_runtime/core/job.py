@@ -27,6 +27,8 @@ from apportion_runtime.core.task import BY_MEMORY, Task
 
 JobKey = tuple[int, int, float, str]
 _TASK_ORDER = attrgetter("order")
+_MOST_DEFERRED = 256
+"""Changes of statuses after which what a job holds is summed up."""
 _CONSTANT_GROUP_VALUES = attrgetter(
     "uid", "name", "namespace", "queue", "priority", "preemptible", "created", "preemption_delay", "staleness_grace"
 )
@@ -188,6 +190,8 @@ class Job:
         """Change the status of pods."""
         for task in tasks:
             self._set_status(task, status)
+        if len(self._allocated_since) > _MOST_DEFERRED:
+            self._sum_up()
         self.invalidate()
         if self.on_change is not None:
             self.on_change(self)
@@ -198,9 +202,9 @@ class Job:
             pod_set = self.pod_sets[task.pod_set]
             pod_set.count(old, -1)
             pod_set.count(status, 1)
-        more = bool(status & ACTIVE_ALLOCATED_STATUSES) - bool(old & ACTIVE_ALLOCATED_STATUSES)
-        self.n_active_allocated += more
-        self.n_counted += more
+            more = bool(status & ACTIVE_ALLOCATED_STATUSES) - bool(old & ACTIVE_ALLOCATED_STATUSES)
+            self.n_active_allocated += more
+            self.n_counted += more
         self.counts[old] -= 1
         self.counts[status] = self.counts.get(status, 0) + 1
         if old & ALLOCATED_STATUSES:
@@ -235,12 +239,16 @@ class Job:
     def allocated_quantities(self) -> Quantities:
         """The requests of its placed pods, as charged to queues."""
         if self._allocated_quantities is None:
-            total = np.zeros(len(self.index)) if self._allocated is None else self._allocated
-            for request, is_added in self._allocated_since:
-                total = total + request if is_added else total - request
-            self._allocated, self._allocated_since = total, []
-            self._allocated_quantities = self.index.quantities(total)
+            self._allocated_quantities = self.index.quantities(self._sum_up())
         return self._allocated_quantities
+
+    def _sum_up(self) -> Vector:
+        """Return the requests of its placed pods, added one by one as their statuses changed."""
+        total = np.zeros(len(self.index)) if self._allocated is None else self._allocated
+        for request, is_added in self._allocated_since:
+            total = total + request if is_added else total - request
+        self._allocated, self._allocated_since = total, []
+        return total
 
     @property
     def is_ready(self) -> bool:

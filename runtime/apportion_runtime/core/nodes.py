@@ -323,7 +323,7 @@ class NodeTable:
         if not is_settled:
             fractions = [entry for entry in entries.values() if entry.shares]
             if fractions or i in self.shared:
-                self._share_devices(i, fractions)
+                self._share_anew(i, fractions, entries.values())
                 has_changed = True
         if has_changed:
             self.changed.append(i)
@@ -377,10 +377,17 @@ class NodeTable:
         Charging whole devices does not change what shared devices compare, the sum of idle and used devices, so the
         pods with fractions can follow together.
         """
-        idle, releasing, used = row = self._row(i)
-        used[:], releasing[:] = 0.0, self._released[i]
-        for entry in self.entries[i].values():
+        used, entries = self.used[i], self.entries[i].values()
+        used[:] = 0.0
+        for entry in entries:
             used += entry.charged
+        self._share_anew(i, fractions, entries)
+
+    def _share_anew(self, i: int, fractions: Iterable[Entry], entries: Iterable[Entry]) -> None:
+        """Charge the shared devices of a node anew, given that its used amounts are right."""
+        idle, releasing, used = row = self._row(i)
+        releasing[:] = self._released[i]
+        for entry in entries:
             if entry.status == RELEASING:
                 releasing += entry.charged
         np.subtract(self.allocatable[i], used, out=idle)

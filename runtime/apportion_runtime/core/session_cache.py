@@ -176,21 +176,24 @@ class SessionCache:
 
     def put_pod(self, pod: Pod) -> None:
         """Add or replace a pod; its pod group has been added before."""
-        group = self._group_of(pod)
-        before = self._pods[group].get(pod.uid)
+        group, uid = self._group_of(pod), pod.uid
+        before = self._pods[group].get(uid)
         if before is not None:
-            self._detach(before)
+            if before.node is None:
+                self._device_ids.drop(uid)
+            else:
+                self._detach(before)
         is_known = not pod.gpu.mig and self._known_requests.get(id(pod.request)) is pod.request
         if self._session is not None and not is_known:
             self._changes.requests.append(pod)
-        self._pods[group][pod.uid] = pod
+        self._pods[group][uid] = pod
         if pod.node is not None and pod.status & ACTIVE_USED_STATUSES:
-            self._pods_by_node.setdefault(pod.node, {})[pod.uid] = pod
+            self._pods_by_node.setdefault(pod.node, {})[uid] = pod
             if pod.scheduler != self.settings.scheduler_name:
-                self._others[pod.uid] = pod
+                self._others[uid] = pod
                 self._changes.others = True
         if pod.gpu_groups:
-            self._device_ids.put(pod.uid, last_new_group((pod,)))
+            self._device_ids.put(uid, last_new_group((pod,)))
         self._changed(pod, group)
 
     def drop_pod(self, pod: Pod) -> None:

@@ -194,16 +194,16 @@ class Statement:
             session.decided.eviction_sets.append(self._eviction_set())
         allocated: dict[str, list[Task]] = {}
         for operation in self._operations:
-            task = operation.task
-            if operation.kind == _EVICT and not operation.void:
+            kind, task = operation.kind, operation.task
+            if kind == _ALLOCATE:
+                allocated.setdefault(task.job, []).append(task)
+                session.decided.binds.append(task)
+            elif kind == _PIPELINE:
+                session.decide_pipeline(task, operation.node)
+            elif kind == _EVICT and not operation.void:
                 task.is_virtual = False
                 session.jobs[task.job].last_eviction = session.now
                 session.decide_evict(task, operation.node, operation.why)
-            elif operation.kind == _PIPELINE:
-                session.decide_pipeline(task, operation.node)
-            elif operation.kind == _ALLOCATE:
-                allocated.setdefault(task.job, []).append(task)
-                session.decide_bind(task)
         for uid, tasks in allocated.items():
             session.jobs[uid].update_statuses(tasks, BINDING)
         self._operations = []

@@ -78,7 +78,7 @@ class Running:
 
     def group_of(self, name: str | None) -> Group | None:
         """Return one of its pod groups by name."""
-        return self.groups.get(name or "")
+        return self.groups.get(name) if name else None
 
     @property
     def ends_together(self) -> bool:

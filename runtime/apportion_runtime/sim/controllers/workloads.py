@@ -158,7 +158,7 @@ class Workloads:
         """Handle the binding of a pod."""
         pod = self._cluster_state.pods[uid]
         running = self.running.get(pod.workload)
-        group = self.group_of(pod)
+        group = None if running is None else running.group_of(pod.record.group)
         if running is not None and group is not None:
             note_placement(self._cluster_state, running, group, pod)
 
@@ -177,7 +177,7 @@ class Workloads:
         running = self.running.get(pod.workload)
         if running is None:
             return
-        group = self.group_of(pod)
+        group = running.group_of(pod.record.group)
         if group is not None:
             group.ready[part_of(pod.record.sub_group)] += 1
         if wants_last(running, pod, self._cluster_state.pods):
@@ -189,7 +189,7 @@ class Workloads:
         if running is None:
             return
         was_ready = pod.is_ready
-        note_stop(self.group_of(pod), pod)
+        note_stop(running.group_of(pod.record.group), pod)
         if was_ready and not running.outcome and pod.slot not in running.over:
             self._work_rate.update(running, pod)
         if (
@@ -223,7 +223,8 @@ class Workloads:
         running.done.add(slot)
         how = ENDED_BY_FAILURE if running.work.fails else ENDED_BY_SUCCESS
         pod.leaving = how
-        group, record = self.group_of(pod), pod.record
+        record = pod.record
+        group = running.group_of(record.group)
         cluster_state.note(how, workload=running.number, pod=pod.name, node=record.node or "")
         self.kubelet.forget(uid, how)
         self._engine.left(pod)
