@@ -60,6 +60,11 @@ class QueueTotals:
         self._changed: dict[str, None] = {}
         self.count(session.jobs)
 
+    @property
+    def are_plain(self) -> bool:
+        """Whether all sums are exact, including those of fractions of devices."""
+        return self.is_exact and not self._fractions
+
     def count(self, jobs: Iterable[str]) -> None:
         """Count jobs that were added or changed."""
         for uid in jobs:

@@ -14,7 +14,7 @@ from apportion_runtime.core.resources import GPU
 from apportion_runtime.core.search_limit import SearchLimitExceededError
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING
-from apportion_runtime.core.task import Task
+from apportion_runtime.core.task import BY_MEMORY, Task
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.history import ENDED_BY_EVICTION, EvictionFact, Sample
@@ -51,6 +51,8 @@ class Scheduler:
         self._was_waiting = True
         self._n_fruitless = 0
         self._sampled_s = 0.0
+        # Whether the last cycle only bound pods whose allocation is what they requested.
+        self._only_bound = False
 
     def run_cycle(self) -> None:
         """Run a cycle unless it could have no effect."""
@@ -60,6 +62,11 @@ class Scheduler:
             return
         self._was_waiting = waits
         cluster_state.history.n_cycles += 1
+        if not waits and self._only_bound and cluster_state.records.is_carried_out():
+            # The samples would be those of the last cycle.
+            self._sampled_s = cluster_state.elapsed_s
+            return
+        self._only_bound = False
         session = cluster_state.records.open(cluster_state.now, decides=waits)
         if waits:
             session.reasons.report_filter = self._is_unexplained
@@ -94,6 +101,12 @@ class Scheduler:
         n_done += sum(map(self._bind, by_job.values()))
         self._note_jobs(session)
         n_asked = len(decided.binds) + len(decided.evictions)
+        self._only_bound = (
+            n_done == len(decided.binds)
+            and not decided.evictions
+            and not decided.pipelines
+            and all(map(_is_charged_its_request, decided.binds))
+        )
         self._n_fruitless = 0 if n_done else self._n_fruitless + 1
         if n_asked and self._n_fruitless < _MOST_FRUITLESS:
             self._cluster_state.request_cycle()
@@ -151,7 +164,7 @@ class Scheduler:
             group = job.group
             times = (job.last_start, job.last_eviction, job.stale_since)
             if times != (group.last_start, group.last_eviction, group.stale_since):
-                records.set_group(group.at(*times))
+                records.set_times(group.at(*times))
             if job.fit_errors and job.n_pending:
                 self._explain(session, job)
 
@@ -184,3 +197,7 @@ class Scheduler:
         at = next_decision_time(session)
         if at is not None:
             self._cluster_state.request_cycle(at)
+
+
+def _is_charged_its_request(task: Task) -> bool:
+    return task.kind != BY_MEMORY and task.accepted_quantities == task.quantities

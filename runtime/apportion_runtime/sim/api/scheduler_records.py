@@ -202,9 +202,13 @@ class Records:
             self._groups_by_id[id(spec)] = spec, known
         return known
 
-    def set_group(self, group: PodGroup) -> None:
-        """Replace the record of a pod group."""
-        self.session_cache.put_group(group)
+    def is_carried_out(self) -> bool:
+        """Return whether nothing changed since the last session except what it decided; see `SessionCache.is_carried_out`."""
+        return not self._nodes_changed and not self._succeeded and self.session_cache.is_carried_out()
+
+    def set_times(self, group: PodGroup) -> None:
+        """Replace the record of a pod group by one with the times that a session set."""
+        self.session_cache.set_times(group)
 
     def drop_group(self, name: str) -> None:
         """Forget a pod group and its pods."""
@@ -239,6 +243,11 @@ class Records:
     def set_pod(self, pod: Pod) -> Pod:
         """Replace the record of a pod, and return it."""
         self.session_cache.put_pod(pod)
+        return pod
+
+    def set_bound(self, pod: Pod) -> Pod:
+        """Replace the record of a pod that was bound as the session decided, and return it."""
+        self.session_cache.put_bound(pod)
         return pod
 
     def put_succeeded(self, pod: Pod) -> None:

@@ -57,7 +57,9 @@ class Kubelet:
             cluster_state.note("bind-refused", workload=pod.workload, pod=pod.name, node=node, why=str(refused))
             return False
         # The engine counts a bound pod as running.
-        pod.record = cluster_state.records.set_pod(pod.record.in_state(RUNNING, node, gpu_groups, nominated_node=None))
+        pod.record = cluster_state.records.set_bound(
+            pod.record.in_state(RUNNING, node, gpu_groups, nominated_node=None)
+        )
         pod.gpus = gpus
         pod.is_bound = True
         cluster_state.pod_changed(uid)
