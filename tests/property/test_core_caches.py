@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from apportion_runtime.core import allocation, pending_classes
+from apportion_runtime.core import allocation, pending_classes, session_cache
 from apportion_runtime.core.actions import allocate
 from apportion_runtime.core.cycle import cycle
 from apportion_runtime.core.explain.node_reasons import NodeReasons
@@ -198,8 +198,8 @@ OFF: dict[str, Callable[[], _Patch]] = {
     ),
     "known requests": lambda: _forgetting(SessionCache, "put_pod", lambda cache, _: cache._known_requests.clear()),
     "masks": lambda: _forgetting(Predicates, "mask", _masks),
-    "node entries": lambda: _forgetting(NodeTable, "refill", lambda nodes, i, _: nodes.legacy_mig.add(i)),
-    "changed node entries": lambda: _never(NodeTable, "refill_some", False),
+    "node entries": lambda: _forgetting(session_cache, "refill", lambda nodes, i, _: nodes.legacy_mig.add(i)),
+    "changed node entries": lambda: _never(session_cache, "refill_some", False),
     "node ranking": lambda: _forgetting(NodeRankings, "for_task", lambda rankings, _: rankings._known.clear()),
     "node reasons": lambda: _all(
         _forgetting(NodeReasons, "_what_lacks", lambda reasons, _: reasons._kept.clear()),

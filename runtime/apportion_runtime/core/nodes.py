@@ -9,13 +9,13 @@ Source: pkg/scheduler/api/node_info/node_info.go.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from apportion_runtime.core.node_entry import AcceptedRequest, Entry, is_plainly_charged
+from apportion_runtime.core.node_entry import AcceptedRequest, Entry
 from apportion_runtime.core.resources import GPU, GpuRequest, Quantities, ResourceIndex, Vector, is_mig
 from apportion_runtime.core.shared_gpus import Row, SharedGpus, SharedSummary, device_memory, memory_fraction
 from apportion_runtime.core.snapshot import DeviceKey, Node
@@ -43,10 +43,8 @@ class NodeTable:
             self.allocatable[i, GPU] += node.dra_gpus
         self.idle = self.allocatable.copy()
         # Without the pods.
-        self._released: Matrix = np.array([index.vector(node.releasing) for node in self.nodes]).reshape(
-            self.idle.shape
-        )
-        self.releasing = self._released.copy()
+        self.released: Matrix = np.array([index.vector(node.releasing) for node in self.nodes]).reshape(self.idle.shape)
+        self.releasing = self.released.copy()
         self.used = np.zeros_like(self.idle)
         self.tracked = self.allocatable > 0
         self.gpu_memory = np.array([device_memory(node.gpu_memory) for node in self.nodes], dtype=np.int64)
@@ -77,9 +75,9 @@ class NodeTable:
         # Every row that changed, in order: caches derived from the rows remember how far they have read.
         self.changed: list[int] = []
         # Nodes whose pods and shared devices are charged as by `refill`, or that differ from it in whole devices only.
-        self._settled: set[int] = set()
+        self.settled: set[int] = set()
         # Nodes whose pods were last replaced by `refill` as whole requests and fractions of devices.
-        self._plainly_filled: set[int] = set()
+        self.plainly_filled: set[int] = set()
         # Since the last refill of a node: the pods placed there, and whether anything else was done on it.
         self.placed: dict[int, list[str]] = {}
         self.disturbed: set[int] = set()
@@ -88,7 +86,7 @@ class NodeTable:
 
     def most_free(self) -> Matrix:
         """Return the largest amounts of each node that can be idle or being released, without any pod."""
-        most: Matrix = self.allocatable + self._released.clip(min=0)
+        most: Matrix = self.allocatable + self.released.clip(min=0)
         return most
 
     def _is_mig(self, i: int) -> bool:
@@ -137,7 +135,8 @@ class NodeTable:
         self._shared_at = n
         return self._shared_summary
 
-    def _row(self, i: int) -> Row:
+    def row(self, i: int) -> Row:
+        """Return the amounts of a node."""
         return Row(self.idle[i], self.releasing[i], self.used[i])
 
     def memory_of(self, gpu: GpuRequest, i: int) -> int:
@@ -177,12 +176,12 @@ class NodeTable:
             charged = self._without_shared(i, charged, devices, by=1)
         if task.pod.legacy_mig:
             self.legacy_mig.add(i)
-        self._book(i, entry.status, charged)
+        self.book(i, entry.status, charged)
         if shares:
-            self._settled.discard(i)
+            self.settled.discard(i)
             shared = self.shared_on(i)
             for group in entry.groups:
-                shared.add(group, memory, entry.status, self._row(i))
+                shared.add(group, memory, entry.status, self.row(i))
         self.changed.append(i)
         if elsewhere or entry.status != ALLOCATED:
             self.disturbed.add(i)
@@ -229,12 +228,12 @@ class NodeTable:
         charged = entry.charged
         if entry.devices:
             charged = self._without_shared(i, charged, entry.devices, by=-1)
-        self._book(i, entry.status, -charged)
+        self.book(i, entry.status, -charged)
         if entry.shares:
-            self._settled.discard(i)
+            self.settled.discard(i)
             shared = self.shared_on(i)
             for group in entry.groups:
-                shared.remove(group, entry.memory, entry.status, self._row(i))
+                shared.remove(group, entry.memory, entry.status, self.row(i))
         self.changed.append(i)
         self.disturbed.add(i)
 
@@ -253,152 +252,7 @@ class NodeTable:
         made[GPU] = max(made[GPU] - shared, 0.0)
         return made
 
-    def refill(self, i: int, tasks: Sequence[Task]) -> None:
-        """Replace the pods on a node."""
-        self.changed.append(i)
-        is_special = i in self.legacy_mig or i in self.device_uses
-        if self.is_whole and not is_special and all(map(is_plainly_charged, tasks)):
-            self._exchange(i, tasks)
-            self._note_refill(i, is_plain=True)
-            return
-        self.idle[i], self.releasing[i], self.used[i] = self.allocatable[i], self._released[i], 0.0
-        self.entries[i] = {}
-        self.shared.pop(i, None)
-        self._settled.discard(i)
-        self.legacy_mig.discard(i)
-        self.device_uses.pop(i, None)
-        for task in tasks:
-            self.add(task, i)
-        self._note_refill(i, is_plain=False)
-
-    def _note_refill(self, i: int, *, is_plain: bool) -> None:
-        self.placed.pop(i, None)
-        self.disturbed.discard(i)
-        if is_plain:
-            self._plainly_filled.add(i)
-        else:
-            self._plainly_filled.discard(i)
-
-    def refill_some(self, i: int, uids: Iterable[str], tasks: Mapping[str, Task]) -> bool:
-        """Replace some of the pods on a node, if this is the same as replacing all of them; return whether it is.
-
-        Args:
-            i: The node.
-            uids: The pods that differ from the last refill, except those that were placed since.
-            tasks: Those of them that are on the node.
-        """
-        if i in self.disturbed or i not in self._plainly_filled or not self.is_whole:
-            return False
-        if not all(map(is_plainly_charged, tasks.values())):
-            return False
-        entries = self.entries[i]
-        is_settled, has_changed, n_before = i in self._settled, False, len(entries)
-        for uid in uids:
-            before, task = entries.get(uid), tasks.get(uid)
-            if task is None:
-                if before is not None:
-                    del entries[uid]
-                    self._book(i, before.status, -before.charged)
-                    has_changed, n_before = True, n_before - 1
-                    is_settled = is_settled and not before.shares
-                continue
-            if task.kind != REGULAR and task.status & ACTIVE_USED_STATUSES:
-                self.accept(task, i)
-            if before is not None and before.is_of(task):
-                if before.status != task.status:
-                    entries[uid] = before.in_state(task)
-                    is_settled = is_settled and not before.shares
-                continue
-            if before is not None:
-                self._book(i, before.status, -before.charged)
-                is_settled = is_settled and not before.shares
-            entry = entries[uid] = self._plain_entry(task, i)
-            self._book(i, entry.status, entry.charged)
-            has_changed = True
-            is_settled = is_settled and not entry.shares
-        if i in self.placed or len(entries) != n_before:
-            in_order = sorted(entries)
-            if in_order != list(entries):
-                self.entries[i] = entries = {uid: entries[uid] for uid in in_order}
-        if not is_settled:
-            fractions = [entry for entry in entries.values() if entry.shares]
-            if fractions or i in self.shared:
-                self._share_anew(i, fractions, entries.values())
-                has_changed = True
-        if has_changed:
-            self.changed.append(i)
-        self.placed.pop(i, None)
-        return True
-
-    def _exchange(self, i: int, tasks: Sequence[Task]) -> None:
-        """Replace pods whose requests are whole, except for fractions of devices.
-
-        The sums are exact in any order, so that only pods that differ are charged.
-        """
-        before, entries = self.entries[i], dict[str, Entry]()
-        fractions: list[Entry] = []
-        is_settled = i in self._settled
-        for task in tasks:
-            if task.kind != REGULAR and task.status & ACTIVE_USED_STATUSES:
-                self.accept(task, i)
-            entry = before.pop(task.uid, None)
-            if entry is None or not entry.is_of(task):
-                if entry is not None:
-                    self._book(i, entry.status, -entry.charged)
-                    is_settled = is_settled and not entry.shares
-                entry = self._plain_entry(task, i)
-                self._book(i, entry.status, entry.charged)
-                is_settled = is_settled and not entry.shares
-            elif entry.status != task.status:
-                entry = entry.in_state(task)
-                is_settled = is_settled and not entry.shares
-            entries[task.uid] = entry
-            if entry.shares:
-                fractions.append(entry)
-        for entry in before.values():
-            self._book(i, entry.status, -entry.charged)
-            is_settled = is_settled and not entry.shares
-        self.entries[i] = entries
-        if not is_settled and (fractions or i in self.shared):
-            self._share_devices(i, fractions)
-
-    def _plain_entry(self, task: Task, i: int) -> Entry:
-        """Return the entry of a pod that holds no claims."""
-        charged = task.accepted * self.tracked[i]
-        if not task.received_fraction:
-            return Entry(task.status, charged, (), 0, shares=False, numa=task.numa, accepted=task.accepted)
-        charged[GPU] = 0.0
-        memory = self.memory_of(task.gpu, i)
-        return Entry(task.status, charged, task.gpu_groups, memory, shares=True, numa=task.numa, accepted=task.accepted)
-
-    def _share_devices(self, i: int, fractions: Iterable[Entry]) -> None:
-        """Charge a node with shared devices anew: a pod that moved between its devices may have been charged twice.
-
-        Charging whole devices does not change what shared devices compare, the sum of idle and used devices, so the
-        pods with fractions can follow together.
-        """
-        used, entries = self.used[i], self.entries[i].values()
-        used[:] = 0.0
-        for entry in entries:
-            used += entry.charged
-        self._share_anew(i, fractions, entries)
-
-    def _share_anew(self, i: int, fractions: Iterable[Entry], entries: Iterable[Entry]) -> None:
-        """Charge the shared devices of a node anew, given that its used amounts are right."""
-        idle, releasing, used = row = self._row(i)
-        releasing[:] = self._released[i]
-        for entry in entries:
-            if entry.status == RELEASING:
-                releasing += entry.charged
-        np.subtract(self.allocatable[i], used, out=idle)
-        self.shared.pop(i, None)
-        self._settled.add(i)
-        for entry in fractions:
-            shared = self.shared_on(i)
-            for group in entry.groups:
-                shared.add(group, entry.memory, entry.status, row)
-
-    def _book(self, i: int, status: int, charged: Vector) -> None:
+    def book(self, i: int, status: int, charged: Vector) -> None:
         """Add a charge to a node's amounts."""
         self.used[i] += charged
         if status == RELEASING:

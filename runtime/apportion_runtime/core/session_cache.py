@@ -8,15 +8,17 @@ zones, and whenever nodes or queues change, it opens a new session.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 
 from apportion_runtime.core.node_ranking import has_pod_constraints
+from apportion_runtime.core.node_refill import refill, refill_some
 from apportion_runtime.core.plugins.gpu_choice import last_new_group
 from apportion_runtime.core.queue_totals import QueueTotals
 from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.running_totals import RunningMaximum
 from apportion_runtime.core.session import Decisions, Session
+from apportion_runtime.core.session_changes import Changes
 from apportion_runtime.core.snapshot import (
     Claim,
     Device,
@@ -58,26 +60,6 @@ class ClusterInfo:
         return bool(self.claims or self.devices or self.device_classes) or any(node.numa for node in self.nodes)
 
 
-@dataclass(slots=True)
-class _Changes:
-    """What has to be rebuilt."""
-
-    jobs: dict[str, None] = field(default_factory=dict)
-    nodes: dict[int, dict[str, None]] = field(default_factory=dict)
-    """For each node, the pods whose records changed; pods that the session itself placed there are not among them."""
-    others: bool = False
-    requests: list[Pod] = field(default_factory=list)
-    """Pods whose request may name a resource that the session does not have."""
-
-    def outdate(self, i: int, uid: str) -> None:
-        """Record that a pod of a node changed."""
-        uids = self.nodes.get(i)
-        if uids is None:
-            self.nodes[i] = {uid: None}
-        else:
-            uids[uid] = None
-
-
 class SessionCache:
     """The records of a cluster, and the session last opened from them."""
 
@@ -100,7 +82,7 @@ class SessionCache:
         # Requests of which the session has all resources, by id: pods that are read with the same request share it.
         self._known_requests: dict[int, Mapping[str, float]] = {}
         self._read_changes = 0
-        self._changes = _Changes()
+        self._changes = Changes()
         # Whether every change since the session was opened carries out its decisions.
         self._is_carried_out = False
 
@@ -301,7 +283,7 @@ class SessionCache:
             self._refill(session, outdated)
             outdated = {}
         self._read_changes = len(session.nodes.changed)
-        self._changes = _Changes(nodes=outdated)
+        self._changes = Changes(nodes=outdated)
         self._is_carried_out = True
         return session
 
@@ -350,13 +332,11 @@ class SessionCache:
                 if uid in pods:
                     task = known.get(uid)
                     some[uid] = task if task is not None else known.setdefault(uid, session.open_task(pods[uid]))
-            if nodes.refill_some(i, changed, some):
-                continue
-            uids = sorted(pods)
-            for uid in uids:
-                if uid not in known:
-                    known[uid] = session.open_task(pods[uid])
-            nodes.refill(i, [known[uid] for uid in uids])
+            if not refill_some(nodes, i, changed, some):
+                for uid in sorted(pods):
+                    if uid not in known:
+                        known[uid] = session.open_task(pods[uid])
+                refill(nodes, i, [known[uid] for uid in sorted(pods)])
 
     def _collect_decisions(self, session: Session) -> None:
         """Collect the jobs and nodes that the last actions changed; their records hold the outcome."""

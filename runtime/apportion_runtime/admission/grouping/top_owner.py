@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from functools import lru_cache
 
 from apportion_runtime.admission.objects import Manifest, kind_of, name_of, uid_of
 
@@ -23,14 +22,12 @@ _WORDS = frozenset(("null", "true", "false", "y", "yes", "n", "no", "on", "off")
 
 def top_owner_text(owner: Manifest) -> str:
     """Return the YAML of an owner's identity."""
+    group, kind = kind_of(owner)
     version = str(owner.get("apiVersion") or "").rpartition("/")[2]
-    kind = _kind_text(*kind_of(owner), version)
-    return f"name: {_scalar(name_of(owner))}\nuid: {_scalar(uid_of(owner))}\n{kind}"
-
-
-@lru_cache(maxsize=1024)
-def _kind_text(group: str, kind: str, version: str) -> str:
-    return f"group: {_scalar(group)}\nversion: {_scalar(version)}\nkind: {_scalar(kind)}\n"
+    return (
+        f"name: {_scalar(name_of(owner))}\nuid: {_scalar(uid_of(owner))}\n"
+        f"group: {_scalar(group)}\nversion: {_scalar(version)}\nkind: {_scalar(kind)}\n"
+    )
 
 
 def _scalar(value: str) -> str:

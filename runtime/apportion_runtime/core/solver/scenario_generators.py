@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_runtime.core.job import Job, tasks_to_evict
+from apportion_runtime.core.eviction_info import tasks_to_evict
+from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.running_totals import added
