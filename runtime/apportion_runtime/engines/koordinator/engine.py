@@ -52,6 +52,9 @@ class Koordinator(PlainEngine):
         )
         self._accounts = QuotaAccounts(self._quotas, self._configuration)
         self._gangs = Gangs()
+        self._node_version = -1
+        self._sampled: dict[str, tuple[int, Amounts]] = {}
+        """The number of changes of each quota's amounts, and its runtime quota, when it was sampled last."""
 
     @property
     def parents(self) -> Mapping[str, str | None]:
@@ -130,7 +133,10 @@ class Koordinator(PlainEngine):
         """Revoke pods of overused quotas, then place pods."""
         cluster_state = self.cluster_state
         cluster_state.history.n_cycles += 1
-        self._accounts.set_capacity(self._capacity())
+        if self._node_version != cluster_state.records.node_version:
+            self._node_version = cluster_state.records.node_version
+            self._accounts.set_capacity(self._capacity())
+        self._accounts.begin_cycle()
         if self._configuration.revokes:
             self._revoke()
         elif self._configuration.uses_runtime:
@@ -191,6 +197,10 @@ class Koordinator(PlainEngine):
         at = self.cluster_state.elapsed_s
         for name in self.parents:
             state = self._accounts.state(name)
+            known = self._sampled.get(name)
+            if known is not None and known[0] == state.n_amounts and known[1] is state.runtime:
+                continue
+            self._sampled[name] = state.n_amounts, state.runtime
             requested, runtime = _gpus(state.asked), _gpus(state.runtime)
             sample = Sample(at, _gpus(state.used), min(runtime, requested), _gpus(state.spec.minimum), requested)
             self.cluster_state.history.sample(name, sample)

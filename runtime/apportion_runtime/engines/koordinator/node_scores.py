@@ -9,11 +9,14 @@ Source: pkg/scheduler/plugins/noderesourcefitplus, nodenumaresource/scoring.go (
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from apportion_runtime.engines.koordinator.configuration import Configuration
 from apportion_runtime.engines.kube_scheduler import Nodes, NodeState, PodFacts
+from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
+from apportion_runtime.engines.kube_scheduler.filters import resources_lacking
 from apportion_runtime.engines.kube_scheduler.profiles import LEAST, MOST
-from apportion_runtime.engines.kube_scheduler.scores import evenness, scores
+from apportion_runtime.engines.kube_scheduler.scores import evenness, resource_score, scores
 from apportion_runtime.snapshots.pod_requests import CPU, MEMORY
 
 _MOST = 100
@@ -22,11 +25,32 @@ _MOST = 100
 def node_scores(pod: PodFacts, configuration: Configuration, fitting: Sequence[NodeState], nodes: Nodes) -> list[int]:
     """Return the score of each feasible node."""
     found = scores(pod, configuration.profile, fitting, nodes)
-    for i, node in enumerate(fitting):
-        found[i] += configuration.fit_weight * _fit_plus(pod, node, configuration)
-        found[i] += configuration.numa_weight * _least_allocated(pod, node)
-        if configuration.balance_weight and (pod.request.get(CPU) or pod.request.get(MEMORY)):
-            found[i] += configuration.balance_weight * _balance(pod, node)
+    return [score + _own_scores(pod, configuration, node) for score, node in zip(found, fitting, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class KoordinatorCriteria:
+    """The room and the score of a node if neither depends on other nodes."""
+
+    configuration: Configuration
+
+    def lacking(self, pod: PodFacts, node: NodeState) -> FilterStatus | None:
+        """Return why a node has no room for a pod; None if it has."""
+        profile = self.configuration.profile
+        return resources_lacking(pod, node, profile) if "NodeResourcesFit" in profile.filters else None
+
+    def score(self, pod: PodFacts, node: NodeState) -> float:
+        """Return the score of a node, which depends only on its resources."""
+        configuration = self.configuration
+        return float(resource_score(pod, node, configuration.profile) + _own_scores(pod, configuration, node))
+
+
+def _own_scores(pod: PodFacts, configuration: Configuration, node: NodeState) -> int:
+    """Return the scores of the plugins that kube-scheduler's profile does not have."""
+    found = configuration.fit_weight * _fit_plus(pod, node, configuration)
+    found += configuration.numa_weight * _least_allocated(pod, node)
+    if configuration.balance_weight and (pod.request.get(CPU) or pod.request.get(MEMORY)):
+        found += configuration.balance_weight * _balance(pod, node)
     return found
 
 

@@ -44,6 +44,8 @@ class QuotaAccounts:
         self._configuration = configuration
         self._pods: dict[str, QuotaPod] = {}
         self._of_quota: dict[str, dict[str, None]] = {name: {} for name in quotas.specs}
+        self._minima: dict[str, tuple[str, dict[str, int]]] = {}
+        """The root of each tree with a profile, and the capacity of its nodes."""
         by_tree: dict[str, list[str]] = {"": []}
         for name, spec in quotas.specs.items():
             by_tree.setdefault(spec.tree, []).append(name)
@@ -84,9 +86,12 @@ class QuotaAccounts:
             self._trees[tree].set_capacity(total(each))
         for profile in self.quotas.profiles:
             whole = total(capacity[profile.tree])
-            self._trees[profile.tree].set_minimum(
-                profile.root, {name: whole.get(name, 0) for name in profile.resources}
-            )
+            self._minima[profile.tree] = profile.root, {name: whole.get(name, 0) for name in profile.resources}
+
+    def begin_cycle(self) -> None:
+        """Set the guarantee of the root of each tree to the capacity of its nodes, as in every cycle."""
+        for tree, (root, minimum) in self._minima.items():
+            self._trees[tree].set_minimum(root, minimum)
 
     def add(self, uid: str, made: Manifest, request: Amounts) -> None:
         """Add a new pod."""

@@ -33,6 +33,7 @@ class QuotaState:
         scaled: Its guarantee, scaled down if the guarantees of its siblings exceed what their parent has.
         runtime: Its runtime quota as of the last refresh.
         version: Counts the changes that affect the division among its children.
+        n_amounts: Counts the changes of `asked` and `used`.
     """
 
     spec: QuotaSpec
@@ -45,6 +46,13 @@ class QuotaState:
     scaled: Amounts = field(default_factory=dict[str, int])
     runtime: Mapping[str, int] = field(default_factory=dict[str, int])
     version: int = 0
+    n_amounts: int = 0
+    declared: dict[str, int] = field(default_factory=dict[str, int])
+    """The sum of the guarantees of its children, as far as it was needed."""
+    refreshed: tuple[int, Amounts] | None = None
+    """The version of its parent, and what it divided, at the last refresh of its runtime quota."""
+    would_be: tuple[int, Amounts, Mapping[str, int]] | None = None
+    """The same, and the runtime quota, when it was last computed without storing it."""
     _divided: tuple[int, Amounts, Mapping[str, Mapping[str, int]]] | None = None
 
     def masked(self, request: Amounts) -> dict[str, int]:
@@ -95,6 +103,8 @@ class QuotaTree:
         self.root = QuotaState(QuotaSpec("", None, is_parent=True))
         self.states: dict[str, QuotaState] = {}
         self._capacity: Amounts = {}
+        self._total: dict[str, int] | None = None
+        self._paths: dict[str, tuple[QuotaState, ...]] = {}
         self.n_changes = 0
         for spec in specs:
             state = self.states[spec.name] = QuotaState(spec, scaled=spec.minimum)
@@ -119,6 +129,7 @@ class QuotaTree:
         """Set the capacity that the tree divides, without the usage of the default and system quotas."""
         if self._capacity != capacity:
             self._capacity = dict(capacity)
+            self._total = None
             self.n_changes += 1
 
     def set_minimum(self, name: str, minimum: Amounts) -> None:
@@ -131,10 +142,12 @@ class QuotaTree:
     @property
     def total(self) -> dict[str, int]:
         """The total that the quotas divide."""
-        found = dict(self._capacity)
-        for name in self._own:
-            for resource, amount in self.states[name].used.items():
-                found[resource] = found.get(resource, 0) - amount
+        found = self._total
+        if found is None:
+            found = self._total = dict(self._capacity)
+            for name in self._own:
+                for resource, amount in self.states[name].used.items():
+                    found[resource] = found.get(resource, 0) - amount
         return found
 
     def add_pod(self, name: str, request: Amounts) -> None:
@@ -155,10 +168,13 @@ class QuotaTree:
 
     def _use(self, name: str, request: Amounts, sign: int, *, is_fixed: bool) -> None:
         masked = self.states[name].masked(request)
-        self.n_changes += name in self._own
+        if name in self._own:
+            self.n_changes += 1
+            self._total = None
         for state in self.upward(name):
             for resource, amount in masked.items():
                 state.used[resource] = state.used.get(resource, 0) + sign * amount
+                state.n_amounts += 1
                 if is_fixed:
                     state.fixed[resource] = state.fixed.get(resource, 0) + sign * amount
 
@@ -166,6 +182,7 @@ class QuotaTree:
         for state in self.upward(name):
             spec = state.spec
             for resource, amount in delta.items():
+                state.n_amounts += 1
                 state.asked[resource] = state.asked.get(resource, 0) + amount
             state.requested = dict(state.asked)
             if not spec.lends:
@@ -187,29 +204,54 @@ class QuotaTree:
             return
         total: Amounts = self.total
         parent = self.root
-        for state in reversed(list(self.upward(name))):
-            if self._scales_min:
-                self._scale(state, parent, total)
-            state.runtime = total = parent.division(total)[state.spec.name]
+        for state in self._downward(name):
+            known = state.refreshed
+            if known is not None and known[0] == parent.version and (known[1] is total or known[1] == total):
+                total = state.runtime
+            else:
+                if self._scales_min:
+                    self._scale(state, parent, total)
+                state.refreshed = parent.version, total
+                state.runtime = total = parent.division(total)[state.spec.name]
             parent = state
+
+    def _downward(self, name: str) -> tuple[QuotaState, ...]:
+        """Return the ancestors of a quota, the highest first, and the quota."""
+        path = self._paths.get(name)
+        if path is None:
+            path = self._paths[name] = tuple(reversed(list(self.upward(name))))
+        return path
 
     def current_runtime(self, name: str) -> Mapping[str, int]:
         """Return the runtime quota that a refresh would give a quota, without storing it."""
-        before = [(state, state.scaled, state.runtime) for state in self.upward(name)]
-        self.refresh(name)
-        found = self.states[name].runtime
-        for state, scaled, runtime in before:
-            state.runtime = runtime
-            if state.scaled != scaled:
-                state.scaled = scaled
-                self._invalidate(self.parent_of(state))
-        return found
+        if name in self._own:
+            return self.states[name].runtime
+        total: Amounts = self.total
+        parent = self.root
+        for state in self._downward(name):
+            known = state.would_be
+            if known is not None and known[0] == parent.version and (known[1] is total or known[1] == total):
+                total = known[2]
+            else:
+                scaled, divided = state.scaled, total
+                if self._scales_min:
+                    self._scale(state, parent, total)
+                total = parent.division(total)[state.spec.name]
+                if state.scaled != scaled:
+                    state.scaled = scaled
+                    self._invalidate(parent)
+                state.would_be = parent.version, divided, total
+            parent = state
+        return total
 
     def _scale(self, state: QuotaState, parent: QuotaState, total: Amounts) -> None:
         """Scale the guarantee of a quota to what its parent has."""
         minimum = dict(state.spec.minimum) if state.spec.minimum else dict(state.scaled)
         for resource, available in total.items():
-            guaranteed = sum(self._declared(sibling, resource) for sibling in parent.children)
+            guaranteed = parent.declared.get(resource)
+            if guaranteed is None:
+                guaranteed = sum(self._declared(sibling, resource) for sibling in parent.children)
+                parent.declared[resource] = guaranteed
             if available < guaranteed:
                 # The engine multiplies before it divides, in 64-bit floats, and truncates.
                 own = float(self._declared(state, resource))

@@ -34,6 +34,8 @@ class Revocation:
         self._delay_s, self._start = delay_s, start
         self._since: dict[str, float] = {}
         self._refreshed = -math.inf
+        self._known: dict[tuple[str, bool], tuple[int, Amounts, bool]] = {}
+        """Whether each quota exceeds its limit, or would after a refresh, its limit, and the changes of its amounts then."""
         self._leaves = [name for name, spec in accounts.quotas.specs.items() if not spec.is_parent]
 
     def refresh(self, now: float) -> None:
@@ -79,10 +81,18 @@ class Revocation:
         accounts = self._accounts
         if quota in self._since or not accounts.state(quota).used:
             return False
-        return bool(exceeded(accounts.state(quota).used, accounts.tree_of(quota).current_runtime(quota)))
+        return self._exceeds(quota, accounts.tree_of(quota).current_runtime(quota), is_refreshed=True)
 
     def _is_overused(self, quota: str) -> bool:
-        return bool(exceeded(self._accounts.state(quota).used, self._accounts.limit(quota)))
+        return self._exceeds(quota, self._accounts.limit(quota), is_refreshed=False)
+
+    def _exceeds(self, quota: str, limit: Amounts, *, is_refreshed: bool) -> bool:
+        state, known = self._accounts.state(quota), self._known.get((quota, is_refreshed))
+        # A limit is replaced, never changed.
+        if known is None or known[0] != state.n_amounts or known[1] is not limit:
+            known = state.n_amounts, limit, bool(exceeded(state.used, limit))
+            self._known[quota, is_refreshed] = known
+        return known[2]
 
 
 def victims(accounts: QuotaAccounts, quota: str, importance: Callable[[str], tuple[int, float]]) -> Sequence[str]:

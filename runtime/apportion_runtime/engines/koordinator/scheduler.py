@@ -17,13 +17,14 @@ from dataclasses import dataclass
 
 from apportion_runtime.engines.koordinator.configuration import Configuration
 from apportion_runtime.engines.koordinator.gangs import Gang, Gangs, shortage
-from apportion_runtime.engines.koordinator.node_scores import node_scores
+from apportion_runtime.engines.koordinator.node_scores import KoordinatorCriteria, node_scores
 from apportion_runtime.engines.koordinator.nominations import WrittenNominations
 from apportion_runtime.engines.koordinator.preemption import Preemptor, terminating
 from apportion_runtime.engines.koordinator.quota_accounts import QuotaAccounts
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, NodeState, PodFacts, Profile
 from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
+from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRankings
 from apportion_runtime.engines.kube_scheduler.node_statuses import NO_NODES, explained
 from apportion_runtime.engines.kube_scheduler.scheduler import Unplaced
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
@@ -84,7 +85,10 @@ class KoordScheduler(KubeScheduler):
         super().__init__(cluster_state, workloads, facts, {profile.name: profile})
         self._configuration, self._profile = configuration, profile
         self._accounts, self._gangs = accounts, gangs
+        self._rankings = NodeRankings(self.nodes, KoordinatorCriteria(configuration))
         self._failed_kinds: dict[tuple[object, ...], _KnownFailure] = {}
+        self._assumed: dict[str, _Assumed] = {}
+        """The pods of the gang that is attempted that wait for the others."""
         self._written = WrittenNominations(self._nominated)
         self._victims_waiting: set[str] = set()
         """The pods of a gang that wait for the others, and that one of them preempted."""
@@ -133,7 +137,7 @@ class KoordScheduler(KubeScheduler):
                 if failure is not None:
                     unplaced.append(Unplaced(pod, failure.why, failure.is_held))
                 continue
-            members = self._members(gang, waiting, done)
+            members = [waiting[age] for age in self._ages_of(gang, ages) if waiting[age].uid not in done]
             failed = self._attempt_gang(gang, [pod, *(each for each in members if each is not pod)])
             if failed is None:
                 # Its further pods are scheduled one by one.
@@ -143,8 +147,10 @@ class KoordScheduler(KubeScheduler):
             unplaced += [Unplaced(each, failed.why, failed.is_held) for each in members]
         return unplaced
 
-    def _members(self, gang: Gang, waiting: Sequence[PodFacts], done: set[str]) -> list[PodFacts]:
-        return [pod for pod in waiting if pod.uid in gang.pods and pod.uid not in done]
+    @staticmethod
+    def _ages_of(gang: Gang, ages: Mapping[str, int]) -> list[int]:
+        """Return the places of a gang's pending pods in order."""
+        return sorted(ages[uid] for uid in gang.pods if uid in ages)
 
     def _is_bound(self, pod: PodFacts) -> bool:
         return self._cluster_state.pods[pod.uid].is_bound
@@ -175,7 +181,8 @@ class KoordScheduler(KubeScheduler):
             return _Failure(too_few, is_held=True)
         if not self.nodes.all:
             return self._without_nodes(pods[0])
-        assumed: dict[str, _Assumed] = {}
+        assumed = self._assumed
+        assumed.clear()
         self._victims_waiting.clear()
         for pod in pods:
             found = self._place_within_quota(pod)
@@ -209,6 +216,7 @@ class KoordScheduler(KubeScheduler):
         for uid, each in assumed.items():
             each.node.remove(each.pod)
             self._accounts.unreserve(uid)
+        self._assumed = {}
 
     def _reject(self, assumed: Mapping[str, _Assumed], reason: str) -> None:
         """Release the nodes of a gang's pods, some of which stay nominated to them."""
@@ -229,6 +237,13 @@ class KoordScheduler(KubeScheduler):
         if refusal is not None:
             afterwards = self._preempt_within_quota(pod, None)
             return _Failure(f"0/{n_nodes} nodes are available: {refusal}.{afterwards}", is_held=True)
+        ranking = self._rankings.of(pod, self._profile)
+        if ranking is not None:
+            best = self.find_node(pod, self._profile)
+            if isinstance(best, NodeState):
+                return best
+            afterwards = self._preempt_within_quota(pod, best.by_name())
+            return _Failure(best.explained() + afterwards, is_held=False)
         fitting, statuses = self.fitting(pod, self._profile)
         if not fitting:
             afterwards = self._preempt_within_quota(pod, statuses)
@@ -259,7 +274,7 @@ class KoordScheduler(KubeScheduler):
                 return " preemption: not eligible due to a terminating pod on the nominated node."
         possible = [
             node
-            for node in self.nodes.all
+            for node in self._with_victims(pod)
             if statuses is None or (node.name in statuses and not statuses[node.name].for_good)
         ]
         preemptor = Preemptor(
@@ -303,6 +318,19 @@ class KoordScheduler(KubeScheduler):
         self._written.nominate(pod.uid, chosen.node.name)
         self._failed_kinds.clear()
         return ""
+
+    def _with_victims(self, pod: PodFacts) -> list[NodeState]:
+        """Return the nodes with pods of a pod's quota that have a lower priority, in their order: no other has victims."""
+        rows: set[int] = set()
+        pods = self._cluster_state.pods
+        for uid in self._accounts.assigned(self._accounts[pod.uid].quota):
+            facts = self._facts(uid)
+            if facts is not None and facts.priority < pod.priority:
+                assumed = self._assumed.get(uid)
+                node = self.nodes.get(pods[uid].record.node or "") if assumed is None else assumed.node
+                if node is not None:
+                    rows.add(node.row)
+        return [self.nodes.all[row] for row in sorted(rows)]
 
     def _withdraw_nomination(self, uid: str) -> str:
         """Withdraw a pod's nomination, whose room failed pods may take; return its node, empty if there was none."""
