@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine_lists import engines_except
 
 from .conftest import BenchSize
 from .process import run
@@ -58,7 +59,7 @@ def test_many_workloads(bench_size: BenchSize) -> None:
 
 
 @pytest.mark.parametrize("load", ["0.7", "1.1"])
-@pytest.mark.parametrize("engine", ["native", "kueue", "volcano", "ack", "koordinator", "yunikorn"])
+@pytest.mark.parametrize("engine", engines_except(kai="test_many_workloads measures it"))
 def test_other_engines(engine: str, load: str, bench_size: BenchSize) -> None:
     """1,000 workloads on 100 nodes with 20 queues, under each engine except KAI Scheduler.
 

@@ -206,14 +206,12 @@ class QuotaTree:
         parent = self.root
         for state in self._downward(name):
             known = state.refreshed
-            if known is not None and known[0] == parent.version and (known[1] is total or known[1] == total):
-                total = state.runtime
-            else:
+            if known is None or known[0] != parent.version or (known[1] is not total and known[1] != total):
                 if self._scales_min:
                     self._scale(state, parent, total)
                 state.refreshed = parent.version, total
-                state.runtime = total = parent.division(total)[state.spec.name]
-            parent = state
+                state.runtime = parent.division(total)[state.spec.name]
+            total, parent = state.runtime, state
 
     def _downward(self, name: str) -> tuple[QuotaState, ...]:
         """Return the ancestors of a quota, the highest first, and the quota."""
