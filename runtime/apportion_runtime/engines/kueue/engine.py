@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from apportion_api.kueue.names import PRIORITY_CLASS_LABEL, WORKLOAD
 from apportion_runtime.admission.expansion import is_observed
@@ -20,6 +21,7 @@ from apportion_runtime.engines.kueue.deadlines import Deadlines
 from apportion_runtime.engines.kueue.jobs import Jobs
 from apportion_runtime.engines.kueue.object_reader import Configured, List, read, selects, unmodelled
 from apportion_runtime.engines.kueue.observed_workloads import take_over
+from apportion_runtime.engines.kueue.pending_queue import PendingQueue
 from apportion_runtime.engines.kueue.pending_queues import PendingQueues
 from apportion_runtime.engines.kueue.pod_sets import (
     originals_of,
@@ -27,13 +29,21 @@ from apportion_runtime.engines.kueue.pod_sets import (
     shape,
 )
 from apportion_runtime.engines.kueue.pod_workloads import PodWorkloads
+from apportion_runtime.engines.kueue.preemption import PreemptionSnapshot
 from apportion_runtime.engines.kueue.provisioner import Provisioner
 from apportion_runtime.engines.kueue.queue_samples import QueueSamples
 from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.engines.kueue.quota_release import QuotaRelease
 from apportion_runtime.engines.kueue.quota_reservation import reclaim_completed, reserve_quota
 from apportion_runtime.engines.kueue.records import Pending, Queue
-from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Repetition, run_cycle
+from apportion_runtime.engines.kueue.scheduling_cycle import (
+    Entry,
+    LastCycle,
+    Outcome,
+    Repetition,
+    futile_assignment,
+    run_cycle,
+)
 from apportion_runtime.engines.kueue.usage_tree import UsageTree
 from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, workload_object
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
@@ -74,6 +84,8 @@ class Kueue(PlainEngine):
         self.holders = QuotaHolders(queues, self.configured.rules.cohorts)
         self.has_changed = True
         self.samples = QueueSamples(self)
+        self._last_cycle = LastCycle()
+        self._selected: dict[tuple[int, str], bool] = {}
         self._is_changing_job = False
         self._profiles = known_profiles(cluster_state.store.list(KIND))
 
@@ -89,6 +101,7 @@ class Kueue(PlainEngine):
         self.leaving = QuotaRelease(self)
         self.deadlines = Deadlines(self)
         self.cluster_state.store.watch("LocalQueue", self._queue_changed)
+        self.cluster_state.store.watch("Namespace", lambda _: self._selected.clear())
 
     def make_autoscaler(self) -> Autoscaler:
         """Return the autoscaler that handles ProvisioningRequests and notifies Kueue."""
@@ -173,6 +186,7 @@ class Kueue(PlainEngine):
         if change.what != "added":
             return
         self.configured = readable(self.cluster_state.store.list)
+        self._selected.clear()
         for unit in self.units.values():
             if not unit.queue:
                 unit.queue = self.configured.local_queues.get((unit.namespace, unit.local_queue), "")
@@ -203,17 +217,46 @@ class Kueue(PlainEngine):
     def _run_cycles(self) -> None:
         """Run cycles of Kueue until they repeat."""
         repetition = Repetition()
-        while heads := self.pending.heads():
-            has_changed = self._run_cycle(heads)
+        # The history notes the reasons of a cycle in the order in which Kueue processes its heads.
+        may_skip = not self.cluster_state.history.keeps_facts
+        while True:
+            situation = self.holders.situation(self.cluster_state.now)
+            heads, has_failed = (
+                self.pending.heads(partial(self._fails, situation)) if may_skip else self.pending.heads()
+            )
+            if not heads and not has_failed:
+                return
+            has_changed = (bool(heads) and self._run_cycle(heads, situation)) or has_failed
             self.has_changed = self.has_changed or has_changed
             if repetition.begins(heads, has_changed=has_changed):
-                break
+                return
 
-    def _run_cycle(self, heads: Sequence[Pending]) -> bool:
+    def _fails(self, situation: PreemptionSnapshot, queue: PendingQueue, head: Pending) -> bool:
+        """Make a head inadmissible if it fails for certain, and return whether it does."""
+        if self._last_cycle.has(head, self.holders.version):
+            return False
+        rules = self.configured.rules
+        if self._refusal(head, rules.queues[head.queue]):
+            return False
+        assignment = futile_assignment(rules, situation, head)
+        if assignment is None:
+            return False
+        queue.fail(head.tried(situation.generations.get(head.queue, 0), assignment.next_flavor))
+        unit = self.units[head.key]
+        unit.message = assignment.message
+        self.note_waiting(unit.number, assignment.message)
+        return True
+
+    def _run_cycle(self, heads: Sequence[Pending], situation: PreemptionSnapshot) -> bool:
         """Run one cycle of Kueue; return whether it changed more than the flavors at which heads continue."""
-        entries = run_cycle(
-            self.configured.rules, heads, self.holders.situation(self.cluster_state.now), refuses=self._refusal
-        )
+        rules, version = self.configured.rules, self.holders.version
+        is_refused = any(self._refusal(head, rules.queues[head.queue]) for head in heads)
+        entries = None if is_refused else self._last_cycle.entries_for(rules, version, heads)
+        if entries is None:
+            entries = run_cycle(rules, heads, situation, refuses=self._refusal)
+            # Without the time of a reservation, decisions depend on the time of the cycle; refusals depend on namespaces.
+            holds = situation.kept_order is not None and not is_refused
+            self._last_cycle = LastCycle(rules, version, heads, entries) if holds else LastCycle()
         has_changed = False
         for entry in entries:
             has_changed = self._apply(entry) or has_changed
@@ -226,7 +269,11 @@ class Kueue(PlainEngine):
         return "" if self._selects(queue, workload) else "Workload namespace doesn't match ClusterQueue selector"
 
     def _selects(self, queue: Queue, workload: Pending) -> bool:
-        return selects(queue.selector, self._jobs.labels_of(workload.namespace))
+        key = id(queue), workload.namespace
+        found = self._selected.get(key)
+        if found is None:
+            found = self._selected[key] = selects(queue.selector, self._jobs.labels_of(workload.namespace))
+        return found
 
     def _apply(self, entry: Entry) -> bool:
         """Carry out the decision about a head; return whether it changed anything, or the head is inadmissible now."""

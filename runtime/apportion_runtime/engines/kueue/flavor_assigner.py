@@ -43,6 +43,24 @@ Simulate = Callable[[FlavorResource, int], tuple[Mode, int]]
 
 
 @dataclass(frozen=True, slots=True)
+class Quoted:
+    """A comparison of a request with the quota of a flavor.
+
+    Attributes:
+        amount: The requested amount, including that of previous pod sets.
+        mode: The result.
+        shows_left: Whether the message contains the amount that is missing.
+        is_impossible: Whether the amount exceeds what the queue could ever use.
+    """
+
+    fr: FlavorResource
+    amount: int
+    mode: Mode
+    shows_left: bool = False
+    is_impossible: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class _FlavorChoice:
     """The assignment of one resource, and the flavor at which the next attempt of its group continues."""
 
@@ -91,6 +109,9 @@ class FlavorAssigner:
         flavors: All flavors, by name.
         shares_fairly: Whether fair sharing is enabled.
         simulate: Simulates preemption.
+
+    Attributes:
+        quoted: The comparisons of the last assignment.
     """
 
     def __init__(
@@ -106,12 +127,14 @@ class FlavorAssigner:
         self._ledger = ledger
         self._flavors = flavors
         self._simulate = simulate
+        self.quoted: list[Quoted] = []
         preemption = queue.preemption
         self._evicts_while_borrowing = preemption.borrowing != NEVER or (shares_fairly and preemption.reclaim != NEVER)
 
     def assign(self, workload: Pending) -> Assignment:
         """Return the assignment of a workload."""
         made = Assignment(pod_sets=workload.pod_sets)
+        self.quoted = []
         for pod_set in workload.pod_sets:
             requests = dict(pod_set.requests)
             if self._queue.group_of(_PODS) is not None:
@@ -222,9 +245,11 @@ class FlavorAssigner:
                 f"({amount_text(resource, assumed)}) + current podset request ({amount_text(resource, amount)}) > "
                 f"maximum capacity ({amount_text(resource, most)})"
             )
+            self.quoted.append(Quoted(fr, total, Mode.NO_FIT, is_impossible=True))
             return Mode.NO_FIT, 0, why
         borrowing, may_reclaim = ledger.borrowing_height(queue.name, fr, total)
         if total <= left:
+            self.quoted.append(Quoted(fr, total, Mode.FIT))
             return Mode.FIT, borrowing, ""
         why = (
             f"insufficient unused quota for {resource} in flavor {flavor}, "
@@ -233,7 +258,9 @@ class FlavorAssigner:
         is_own = ledger.quota_of(queue.name, fr).nominal >= total
         if is_own or may_reclaim or self._evicts_while_borrowing:
             mode, borrowing = self._simulate(fr, total)
+            self.quoted.append(Quoted(fr, total, mode, shows_left=True))
             return mode, borrowing, why
+        self.quoted.append(Quoted(fr, total, Mode.NO_FIT, shows_left=True))
         return Mode.NO_FIT, borrowing, why
 
 

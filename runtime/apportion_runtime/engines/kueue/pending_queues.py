@@ -73,11 +73,28 @@ class PendingQueues:
         if queue in self._queues:
             self._queues[queue].remove(key)
 
-    def heads(self) -> list[Pending]:
-        """Remove and return the head of each active queue; from now on, queues with freed quota are collected again."""
+    def heads(
+        self, fails: Callable[[PendingQueue, Pending], bool] = lambda queue, head: False
+    ) -> tuple[list[Pending], bool]:
+        """Remove and return the head of each active queue, and whether any failed; from now on, queues with freed quota are collected again.
+
+        Args:
+            fails: Makes a head inadmissible that fails for certain, and returns whether it does.
+        """
         self._freed = []
-        heads = [queue.pop() for queue in self._queues.values() if queue.is_active]
-        return [head for head in heads if head is not None]
+        heads: list[Pending] = []
+        has_failed = False
+        for queue in self._queues.values():
+            if queue.is_active:
+                head = queue.head()
+                if head is None:
+                    continue
+                if fails(queue, head):
+                    has_failed = True
+                else:
+                    queue.remove_head(head)
+                    heads.append(head)
+        return heads, has_failed
 
     def queue_inadmissible(self, queue: str) -> None:
         """Requeue the inadmissible workloads of a queue's whole cohort: quota was freed."""

@@ -11,6 +11,7 @@ from enum import Enum
 
 from apportion_api.kueue.names import ANY, LOWER_OR_NEWER, LOWER_PRIORITY, NEVER
 from apportion_runtime.engines.kueue.candidate_order import CandidateOrder, Ranked, RankedHolders, candidate_rank
+from apportion_runtime.engines.kueue.kept_attempts import KeptAttempts
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource
 from apportion_runtime.engines.kueue.records import Amounts, Holder, Queue, Target
 from apportion_runtime.engines.kueue.search_cache import SearchCache
@@ -39,6 +40,7 @@ class PreemptionSnapshot:
         generations: By queue, how often a workload that holds its quota was changed or removed.
         kept_order: The holders in the order of candidates, if that is kept from cycle to cycle.
         cache: The answers since the last change of the holders.
+        attempts: The attempts that hold within bounds of the usage, if they are kept.
     """
 
     queues: Mapping[str, Queue]
@@ -48,6 +50,7 @@ class PreemptionSnapshot:
     generations: Mapping[str, int] = field(default_factory=dict)
     kept_order: CandidateOrder | None = None
     cache: SearchCache = field(default_factory=SearchCache)
+    attempts: KeptAttempts | None = None
 
     @property
     def order(self) -> CandidateOrder:

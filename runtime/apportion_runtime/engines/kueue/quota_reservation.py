@@ -26,7 +26,8 @@ def reserve_quota(engine: Kueue, unit: WorkloadState, entry: Entry) -> None:
     """Reserve the quota that a cycle assigned; the workload is admitted when its checks are ready."""
     cluster_state, assignment = engine.cluster_state, entry.assignment
     unit.phase, unit.flavors, unit.message = Phase.RESERVED, assignment.flavors, ""
-    unit.assigned = assignment.pod_sets
+    # The assignment may be that of another workload of its shape.
+    unit.assigned = tuple(own.of(given.count) for own, given in zip(unit.pod_sets, assignment.pod_sets, strict=True))
     unit.holder = Holder(
         unit.key,
         unit.queue,

@@ -90,6 +90,12 @@ class Pending:
     shape: str = ""
     generation: int = 0
 
+    def tried(self, generation: int, next_flavor: Mapping[tuple[str, str], int]) -> Pending:
+        """Return the workload after an attempt."""
+        if self.generation == generation and self.next_flavor == next_flavor:
+            return self
+        return replace(self, next_flavor=next_flavor, generation=generation)
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:

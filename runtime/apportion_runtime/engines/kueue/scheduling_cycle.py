@@ -10,8 +10,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from operator import is_
 
-from apportion_api.kueue.names import ANY
+from apportion_api.kueue.names import ANY, BEST_EFFORT
 from apportion_api.kueue.objects import ResourceFlavor
 from apportion_runtime.engines.kueue.fair_preemption import fair_targets
 from apportion_runtime.engines.kueue.flavor_assigner import Assignment, FlavorAssigner, Mode
@@ -50,12 +51,15 @@ class Outcome(Enum):
     REFUSED = "refused"
 
 
+_NOT_ASSIGNED = Assignment()
+
+
 @dataclass(slots=True)
 class Entry:
     """A head of a queue in a cycle."""
 
     workload: Pending
-    assignment: Assignment = field(default_factory=Assignment)
+    assignment: Assignment = field(default_factory=lambda: _NOT_ASSIGNED)
     targets: Sequence[Target] = ()
     outcome: Outcome = Outcome.WAITING
     why: RequeueReason = RequeueReason.GENERIC
@@ -65,10 +69,41 @@ class Entry:
     def again(self) -> Pending:
         """Return the workload for requeuing."""
         following = self.assignment.next_flavor if self.outcome is Outcome.WAITING else {}
-        workload = self.workload
-        if workload.generation == self.generation and workload.next_flavor == following:
-            return workload
-        return replace(workload, next_flavor=following, generation=self.generation)
+        return self.workload.tried(self.generation, following)
+
+
+class LastCycle:
+    """The entries of a cycle, which hold for the same heads while the usage stays the same.
+
+    Args:
+        rules: The configuration.
+        version: The version of the workloads that hold quota.
+        heads: The heads, none of them refused; a workload that was queued again is another object.
+        entries: The decisions.
+    """
+
+    def __init__(
+        self,
+        rules: Rules | None = None,
+        version: int = -1,
+        heads: Sequence[Pending] = (),
+        entries: Sequence[Entry] = (),
+    ) -> None:
+        self._rules = rules
+        self._version = version
+        self._heads = heads
+        self._known = {id(head) for head in heads}
+        self._entries = entries
+
+    def has(self, head: Pending, version: int) -> bool:
+        """Return whether a head was tried with the same usage."""
+        return self._version == version and id(head) in self._known
+
+    def entries_for(self, rules: Rules, version: int, heads: Sequence[Pending]) -> Sequence[Entry] | None:
+        """Return the entries of a cycle without refused heads, if it has those of the last one."""
+        if self._version != version or self._rules is not rules or len(heads) != len(self._heads):
+            return None
+        return self._entries if all(map(is_, heads, self._heads)) else None
 
 
 @dataclass(slots=True)
@@ -97,6 +132,8 @@ def run_cycle(
 ) -> list[Entry]:
     """Return the decisions about the heads, in order of processing; the input is not changed."""
     situation.cache.open(rules)
+    if situation.attempts is not None:
+        situation.attempts.open(rules)
     entries: list[Entry] = []
     refused: list[Entry] = []
     for workload in heads:
@@ -121,13 +158,57 @@ def run_cycle(
     return [*done, *refused]
 
 
+def futile_assignment(rules: Rules, situation: PreemptionSnapshot, workload: Pending) -> Assignment | None:
+    """Return the assignment of a head that becomes inadmissible, if a kept attempt shows it and other heads do not depend on it.
+
+    Under fair sharing, they do: a head decides when the others of its cohort are processed.
+    """
+    queue, attempts = rules.queues[workload.queue], situation.attempts
+    if rules.strategies is not None or queue.strategy != BEST_EFFORT or attempts is None:
+        return None
+    attempts.open(rules)
+    found = _known(situation, queue, _restarted(workload, situation.generations.get(queue.name, 0)))
+    if found is None or found.mode is Mode.FIT or any(found.next_flavor.values()):
+        return None
+    return found if found.mode is Mode.NO_FIT or queue.preemption.reclaim == ANY else None
+
+
+def _restarted(workload: Pending, generation: int) -> Pending:
+    """Return a workload that begins with the first flavor if its queue has changed since its last attempt."""
+    if workload.generation < generation and any(workload.next_flavor.values()):
+        return replace(workload, next_flavor={})
+    return workload
+
+
+def _known(situation: PreemptionSnapshot, queue: Queue, workload: Pending) -> Assignment | None:
+    """Return the assignment of a workload, if a kept attempt shows it and no partial admission is possible."""
+    if situation.attempts is None or not workload.shape:
+        return None
+    if workload.next_flavor and any(workload.next_flavor.values()):
+        return None
+    found = situation.attempts.find(queue, workload)
+    if found is None or found.mode is Mode.FIT:
+        return found
+    for each in workload.pod_sets:
+        if each.least is not None:
+            return None
+    return found
+
+
 def _nominate(rules: Rules, situation: PreemptionSnapshot, entry: Entry) -> None:
-    workload = entry.workload
-    queue = rules.queues[workload.queue]
+    queue = rules.queues[entry.workload.queue]
     entry.generation = situation.generations.get(queue.name, 0)
-    if workload.generation < entry.generation:
-        # Since its last attempt, a workload of its queue has changed: an earlier flavor may fit.
-        workload = replace(workload, next_flavor={})
+    workload = _restarted(entry.workload, entry.generation)
+    known = _known(situation, queue, workload)
+    if known is None:
+        entry.assignment, entry.targets = _tried(rules, situation, queue, workload)
+    else:
+        entry.assignment = known
+    entry.message = entry.assignment.message
+
+
+def _tried(rules: Rules, situation: PreemptionSnapshot, queue: Queue, workload: Pending) -> _Attempt:
+    """Return the attempt of a workload, or that of its partial admission."""
 
     def targets_for(usage: Mapping[FlavorResource, int], contested: Iterable[FlavorResource]) -> Sequence[Target]:
         asking = PreemptionRequest(queue, usage, frozenset(contested), workload.priority, workload.ordered_at)
@@ -145,9 +226,8 @@ def _nominate(rules: Rules, situation: PreemptionSnapshot, entry: Entry) -> None
         is_own = any(target.holder.queue == queue.name for target in found)
         return Mode.PREEMPT if is_own else Mode.RECLAIM, borrowing
 
-    assigner = FlavorAssigner(
-        queue, situation.ledger, rules.flavors, shares_fairly=rules.strategies is not None, simulate=simulate
-    )
+    shares_fairly = rules.strategies is not None
+    assigner = FlavorAssigner(queue, situation.ledger, rules.flavors, shares_fairly=shares_fairly, simulate=simulate)
 
     def attempt(asking: Pending) -> _Attempt:
         if not asking.shape:
@@ -164,10 +244,12 @@ def _nominate(rules: Rules, situation: PreemptionSnapshot, entry: Entry) -> None
         return assignment, targets_for(assignment.requested, assignment.contested)
 
     found = attempt(workload)
+    is_first = workload.shape and not any(workload.next_flavor.values())
+    if situation.attempts is not None and is_first and assigner.quoted and not found[1]:
+        situation.attempts.keep(queue, workload, found[0], assigner.quoted, shares_fairly=shares_fairly)
     if not _helps(found):
         found = _in_part(workload, attempt) or found
-    entry.assignment, entry.targets = found
-    entry.message = entry.assignment.message
+    return found
 
 
 _Attempt = tuple[Assignment, Sequence[Target]]
@@ -213,9 +295,7 @@ def _process(situation: PreemptionSnapshot, entry: Entry, preempted: dict[str, H
     if any(target.holder.key in preempted for target in entry.targets):
         return _skip(entry, "Workload has overlapping preemption targets with another workload")
     removed = [*preempted.values(), *(target.holder for target in entry.targets)]
-    with ledger.without(removed):
-        fits = ledger.fits(queue.name, assignment.usage)
-    if not fits:
+    if not ledger.fits_without(removed, queue.name, assignment.usage):
         return _skip(entry, "Workload no longer fits after processing another workload")
     preempted.update({target.holder.key: target.holder for target in entry.targets})
     if assignment.fits:

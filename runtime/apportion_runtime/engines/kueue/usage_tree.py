@@ -5,7 +5,7 @@ Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/scheduler/resource_node.go and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from apportion_runtime.engines.kueue.quota_tree import (
@@ -66,6 +66,10 @@ class UsageTree(CohortTree):
         """Return the root cohort of a node; the node itself if it has none."""
         above = self._paths[name]
         return above[-1] if above else name
+
+    def is_limited(self, name: str) -> bool:
+        """Return whether lending or borrowing of a node, or of a cohort below its root, is limited."""
+        return name in self._limited
 
     def cohorts_in(self, cohort: str) -> list[str]:
         """Return the child cohorts of a cohort, by name."""
@@ -183,6 +187,22 @@ class UsageTree(CohortTree):
     def fits(self, queue: str, amounts: Amounts) -> bool:
         """Return whether a queue has room for amounts."""
         return all(self.left(queue, fr) >= amount for fr, amount in amounts.items())
+
+    def fits_without(self, holders: Sequence[Holder], queue: str, amounts: Amounts) -> bool:
+        """Return whether a queue has room for amounts without the usage of some workloads."""
+        if not holders:
+            return self.fits(queue, amounts)
+        if self._guaranteed or queue in self._limited:
+            with self.without(holders):
+                return self.fits(queue, amounts)
+        # Without limits, all usage reaches the root, whose quota is available to the queue.
+        root = self.root(queue)
+        freed: dict[FlavorResource, int] = {}
+        for holder in holders:
+            if self.root(holder.queue) == root:
+                for fr, amount in holder.usage.items():
+                    freed[fr] = freed.get(fr, 0) + amount
+        return all(amount <= max(0, self.available(queue, fr) + freed.get(fr, 0)) for fr, amount in amounts.items())
 
     def borrows(self, name: str, fr: FlavorResource, amount: int = 0) -> bool:
         """Return whether a node borrows with an additional amount."""

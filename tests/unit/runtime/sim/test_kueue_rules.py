@@ -142,7 +142,7 @@ def test_freed_quota_requeues_the_cohort_as_it_is_configured() -> None:
         for name in "abc":
             waiting[name].requeue(_pending(name, name), RequeueReason.NO_FIT)
         waiting.queue_inadmissible(queue)
-        heads = [head.key for head in waiting.heads()]
+        heads = [head.key for head in waiting.heads()[0]]
         for name in "abc":
             waiting.remove(name, name)
         return heads
