@@ -189,3 +189,9 @@ def _check_course(seed: int) -> None:
 @given(st.integers(0, 3))
 def test_simulations_do_not_depend_on_kept_attempts(seed: int) -> None:
     _check_course(seed)
+
+
+def test_time_passes_while_workloads_preempt_each_other() -> None:
+    cluster = _cluster(94388)
+    cluster.run()
+    assert cluster.cluster_state.elapsed_s == 3000.0

@@ -6,6 +6,7 @@ pods.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,7 +23,7 @@ from apportion_runtime.engines.kueue.jobs import Jobs
 from apportion_runtime.engines.kueue.object_reader import Configured, List, read, selects, unmodelled
 from apportion_runtime.engines.kueue.observed_workloads import take_over
 from apportion_runtime.engines.kueue.pending_queue import PendingQueue
-from apportion_runtime.engines.kueue.pending_queues import PendingQueues
+from apportion_runtime.engines.kueue.pending_queues import BackoffEnds, PendingQueues
 from apportion_runtime.engines.kueue.pod_sets import (
     originals_of,
     pod_set_templates,
@@ -57,6 +58,9 @@ from apportion_runtime.sim.provisioning.node_pools import NodePools
 from apportion_runtime.sim.provisioning.request_consumers import CONSUMES
 from apportion_runtime.sim.scenario.format import Manifest
 
+# More preemptions of one workload in a second than any of Kueue's recorded decisions has.
+_MOST_PREEMPTIONS = 10
+
 
 class Kueue(PlainEngine):
     """The Kueue engine, with kube-scheduler and the provider's autoscaler.
@@ -85,6 +89,7 @@ class Kueue(PlainEngine):
         self.has_changed = True
         self.samples = QueueSamples(self)
         self._last_cycle = LastCycle()
+        self._preempted: Counter[str] = Counter()
         self._selected: dict[tuple[int, str], bool] = {}
         self._is_changing_job = False
         self._profiles = known_profiles(cluster_state.store.list(KIND))
@@ -217,6 +222,7 @@ class Kueue(PlainEngine):
     def _run_cycles(self) -> None:
         """Run cycles of Kueue until they repeat."""
         repetition = Repetition()
+        self._preempted.clear()
         # The history notes the reasons of a cycle in the order in which Kueue processes its heads.
         may_skip = not self.cluster_state.history.keeps_facts
         while True:
@@ -229,6 +235,10 @@ class Kueue(PlainEngine):
             has_changed = (bool(heads) and self._run_cycle(heads, situation)) or has_failed
             self.has_changed = self.has_changed or has_changed
             if repetition.begins(heads, has_changed=has_changed):
+                return
+            if _MOST_PREEMPTIONS in self._preempted.values():
+                # Workloads that preempt each other before their pods exist would do so forever. Kueue's cycles take time.
+                self.cluster_state.events.plan(self.cluster_state.now + 1.0, BackoffEnds())
                 return
 
     def _fails(self, situation: PreemptionSnapshot, queue: PendingQueue, head: Pending) -> bool:
@@ -285,7 +295,9 @@ class Kueue(PlainEngine):
         is_new = False
         if entry.outcome is Outcome.PREEMPTING:
             for target in entry.targets:
-                is_new = self.leaving.preempt(self.units[target.holder.key], unit, target.reason) or is_new
+                if self.leaving.preempt(self.units[target.holder.key], unit, target.reason):
+                    self._preempted[target.holder.key] += 1
+                    is_new = True
         unit.message = entry.message
         self.note_waiting(unit.number, entry.message)
         queue.requeue(entry.again(), entry.why)
