@@ -83,7 +83,7 @@ def test_steps_do_not_depend_on_requests_that_are_not_tried(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(settings.get_profile("thorough"), max_examples=150)
+@settings(settings.get_profile("thorough"), max_examples=20)
 @given(seed=st.integers(0, 100_000))
 def test_steps_do_not_depend_on_requests_that_are_not_tried_in_many_clusters(seed: int) -> None:
     _check(seed)
