@@ -46,6 +46,7 @@ class Simulate(Protocol):
 
     def __call__(self, batch: Sequence[Vector], *, to_end: bool) -> Sequence[Summary | EndedEarly | None]:
         """Return the results in the order of the batch."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,7 @@ class Evaluate(Protocol):
 
     def __call__(self, batch: Sequence[Vector], *, to_end: bool) -> Sequence[Excesses | None]:
         """Return the results in the order of the batch."""
+        ...
 
 
 @dataclass(slots=True)
