@@ -7,13 +7,16 @@ of every task, because commands run without the garbage collector.
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from collections import deque
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
+from traceback import format_exception
 from typing import Any, TypeVar
 
 from apportion_cli.errors import PreconditionError
@@ -44,6 +47,7 @@ def in_processes(
 
     Raises:
         PreconditionError: If a process was killed, for example because no memory is left.
+        RuntimeError: If a process ended by itself without a result.
     """
     waiting = deque(enumerate(tasks))
     running: dict[Connection, _Running] = {}
@@ -89,9 +93,11 @@ def _received(receiver: Connection, process: ForkProcess) -> tuple[str, Any]:
         what, value = receiver.recv()
     except EOFError:
         process.join()
+        code = process.exitcode or 0
+        if code >= 0:
+            raise RuntimeError(f"a simulation's process ended with exit code {code}, without a result") from None
         raise PreconditionError(
-            f"a simulation was killed ({signal.Signals(-(process.exitcode or 0)).name})",
-            hint="if memory is short, pass --jobs 1",
+            f"a simulation was killed ({signal.Signals(-code).name})", hint="if memory is short, pass --jobs 1"
         ) from None
     return what, value
 
@@ -107,7 +113,19 @@ def _run(task: Callable[[OnProgress], Any], sender: Connection, parent: int) -> 
 
     try:
         message: tuple[str, Any] = ("result", task(on_progress))
-    except Exception as error:  # noqa: BLE001 - raised in the parent
-        message = ("error", error)
+    except Exception as error:  # noqa: BLE001 - the parent raises whatever the task did, and kills the other tasks
+        message = ("error", _portable(error))
     sender.send(message)
     sender.close()
+
+
+def _portable(error: Exception) -> Exception:
+    """Return an error that can be sent to the parent, with its traceback in a note for the report of a crash."""
+    trace = "".join(format_exception(error))
+    try:
+        pickle.dumps(error)
+        copy(error)  # As the parent makes it from its arguments.
+    except (pickle.PicklingError, AttributeError, TypeError):
+        error = RuntimeError(f"{type(error).__name__}: {error}")
+    error.add_note(trace)
+    return error

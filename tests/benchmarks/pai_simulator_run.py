@@ -11,6 +11,7 @@ import json
 import resource
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,15 +24,13 @@ _GPUS, _CPUS = 8, 96
 def main(directory: str, jobs: str, nodes: str, most_s: str) -> None:
     """Run the simulator and print what it reports, CPU seconds, peak memory in MiB, and means for each job."""
     # Only its plots use matplotlib.
-    sys.modules["matplotlib"] = matplotlib = ModuleType("matplotlib")
-    matplotlib.pyplot = ModuleType("pyplot")  # type: ignore[attr-defined]
+    sys.modules |= {name: ModuleType(name) for name in ("matplotlib", "matplotlib.pyplot")}
     sys.path.insert(0, directory)
-    from simulator import Simulator  # type: ignore[import-not-found]
 
     merged, _, count = nodes.rpartition(":")
     n_jobs = len(Path(jobs).read_text().splitlines()) - 1
     started = time.process_time()
-    simulator = Simulator(
+    simulator = import_module("simulator").Simulator(
         csv_file=jobs,
         alloc_policy=_FIFO,
         preempt_policy=_LARGE_GANG_FIRST,

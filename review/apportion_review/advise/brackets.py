@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import ge, gt
 
 from apportion_review.advise.problem import Problem, Search, Vector, first_index
 
@@ -69,19 +70,16 @@ class Bracket:
             return
         levels = range(self.bottom, self.top + 1)
 
-        def n_levels(is_beyond: Callable[[int, int], bool]) -> list[int]:
-            """Return for each variable the number of levels before those whose values are beyond that of the vector."""
-            return [
-                first_index(levels, lambda level, i=i: is_beyond(self.values(problem, level)[i], vector[i]))  # type: ignore[misc]
-                for i in self.variables
-            ]
+        def n_levels(is_beyond: Callable[[int, int], bool], i: int) -> int:
+            """Return the number of levels before those whose value of a variable is beyond that of the vector."""
+            return first_index(levels, lambda level: is_beyond(self.values(problem, level)[i], vector[i]))
 
         # A level that is nowhere below the vector meets the goal as well, and one that is nowhere above misses it as well.
         if excess == 0:
-            number = max(n_levels(lambda value, here: value >= here))
+            number = max(n_levels(ge, i) for i in self.variables)
             if number < len(levels):
                 self.holds = min(self.holds, levels[number])
-        elif number := min(n_levels(lambda value, here: value > here)):
+        elif number := min(n_levels(gt, i) for i in self.variables):
             self.misses = max(self.misses, levels[number - 1])
 
 

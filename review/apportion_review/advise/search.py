@@ -141,10 +141,14 @@ def extreme(search: Search, goals: Sequence[int]) -> Vector:
 def _filled(search: Search, at: Vector, raised: Sequence[int]) -> Vector:
     """Return a valid vector with the highest values of some variables, one after the other."""
     for index in raised:
-        values = range(at[index] + 1, search.problem.variables[index].most + 1)
-        n_more = first_index(values, lambda value, at=at, index=index: not search.is_valid(changed(at, {index: value})))  # type: ignore[misc]
-        at = changed(at, {index: at[index] + n_more})
+        at = _with_most_of(search, at, index)
     return at
+
+
+def _with_most_of(search: Search, at: Vector, index: int) -> Vector:
+    values = range(at[index] + 1, search.problem.variables[index].most + 1)
+    n_more = first_index(values, lambda value: not search.is_valid(changed(at, {index: value})))
+    return changed(at, {index: at[index] + n_more})
 
 
 def _units(problem: Problem, bracket: Bracket) -> int:

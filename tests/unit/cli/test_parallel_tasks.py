@@ -29,6 +29,16 @@ def fails(on_progress):
 def dies(on_progress):
     os.kill(os.getpid(), signal.SIGKILL)
 
+class Unsendable(Exception):
+    def __init__(self, name, number):
+        super().__init__(f"{name} {number}")
+
+def fails_oddly(on_progress):
+    raise Unsendable("pool", 3)
+
+def exits(on_progress):
+    os._exit(3)
+
 shown = []
 print(in_processes([waits(0.6), waits(0.0), waits(0.3)], 2, lambda n_ended, running: shown.append((n_ended, running))))
 print(max(len(running) for _, running in shown), (1, [0.5, 0.5]) in shown)
@@ -38,6 +48,11 @@ for task in (fails, dies):
         in_processes([waits(60), task], 2, lambda n_ended, running: None)
     except PreconditionError as error:
         print(error, error.hint, time.monotonic() - begun < 30)
+for task in (fails_oddly, exits):
+    try:
+        in_processes([task], 1, lambda n_ended, running: None)
+    except RuntimeError as error:
+        print(error, ["fails_oddly" in note for note in getattr(error, "__notes__", ())])
 """
 
 
@@ -51,4 +66,6 @@ def test_results_are_in_order_and_an_error_ends_the_others(tmp_path: Path) -> No
         "2 True",
         "no nodes add some True",
         "a simulation was killed (SIGKILL) if memory is short, pass --jobs 1 True",
+        "Unsendable: pool 3 [True]",
+        "a simulation's process ended with exit code 3, without a result []",
     ]

@@ -58,7 +58,7 @@ from apportion_runtime.sim.provisioning.node_pools import NodePools
 from apportion_runtime.sim.provisioning.request_consumers import CONSUMES
 from apportion_runtime.sim.scenario.format import Manifest
 
-# More preemptions of one workload in a second than any of Kueue's recorded decisions has.
+# With this limit, all recorded timelines of Kueue agree.
 _MOST_PREEMPTIONS = 10
 
 
