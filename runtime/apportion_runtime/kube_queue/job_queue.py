@@ -11,6 +11,7 @@ koordinator-sh/koord-queue, pkg/queue/queuepolicies/schedulingqueuev2 (order, Bl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -101,6 +102,10 @@ class JobQueue:
     units: dict[int, Unit] = field(default_factory=dict)
     by_creation: bool = False
     """Whether jobs of the same second are sorted by name: koord-queue reads the creation time of QueueUnits."""
+    version: int = 0
+    """The number of changes of its jobs."""
+    _ends: tuple[int, int, float] = (-1, 0, math.inf)
+    """A version, its number of jobs in backoff, and the first end of their backoffs."""
 
     def rank(self, unit: Unit) -> tuple[int, bool, float, str, int]:
         """Return the sort key of a job: priority, then arrival.
@@ -115,11 +120,27 @@ class JobQueue:
 
     def put(self, unit: Unit) -> None:
         """Add or replace a job."""
+        self.version += 1
         self.units[unit.job] = unit
 
     def drop(self, job: int) -> Unit | None:
         """Remove a job and return it; None if it is not in the queue."""
+        self.version += 1
         return self.units.pop(job, None)
+
+    def _backoffs(self) -> tuple[int, float]:
+        """Return the number of jobs in backoff, and the first end of their backoffs."""
+        version, n_silent, first = self._ends
+        if version != self.version:
+            ends = [unit.silent_until for unit in self.units.values() if unit.silent_until is not None]
+            n_silent, first = len(ends), min(ends, default=math.inf)
+            self._ends = self.version, n_silent, first
+        return n_silent, first
+
+    @property
+    def has_active(self) -> bool:
+        """Whether any job is active."""
+        return self._backoffs()[0] < len(self.units)
 
     def active(self) -> list[Unit]:
         """Return the active jobs, the next one first."""
@@ -147,23 +168,25 @@ class JobQueue:
         unit = self.units[job]
         attempts = unit.attempts + 1
         until = now + self.settings.backoff.after(attempts)
-        made = self.units[job] = replace(
-            unit, attempts=attempts, silent_until=until, refused_by=refused_by, n_given=n_given
-        )
+        made = replace(unit, attempts=attempts, silent_until=until, refused_by=refused_by, n_given=n_given)
+        self.put(made)
         return made
 
     def record_refusal(self, job: int, refused_by: str, n_given: int) -> Unit:
         """Record the refusal of a job that stays active, and return it."""
         unit = self.units[job]
-        made = self.units[job] = replace(unit, attempts=unit.attempts + 1, refused_by=refused_by, n_given=n_given)
+        made = replace(unit, attempts=unit.attempts + 1, refused_by=refused_by, n_given=n_given)
+        self.put(made)
         return made
 
     def catch_up(self, now: float, would_fail_again: WouldFailAgain) -> None:
         """Count the attempts until now that were bound to fail because no quota had been released."""
+        if self._backoffs()[1] >= now:
+            return
         for unit in list(self.units.values()):
             at = unit.silent_until
             if at is not None and at < now and would_unit_fail_again(unit, would_fail_again):
-                self.units[unit.job] = self._after_attempts(unit, at, now)
+                self.put(self._after_attempts(unit, at, now))
 
     def _after_attempts(self, unit: Unit, at: float, now: float) -> Unit:
         backoff, attempts = self.settings.backoff, unit.attempts
@@ -181,7 +204,7 @@ class JobQueue:
 
         A job that will be refused again takes its turn, too.
         """
-        return self._wake(
+        return self._backoffs()[1] <= now and self._wake(
             unit for unit in self.units.values() if unit.silent_until is not None and unit.silent_until <= now
         )
 
@@ -198,7 +221,7 @@ class JobQueue:
     def _wake(self, units: Iterable[Unit]) -> bool:
         woken = [replace(unit, silent_until=None) for unit in units]
         for unit in woken:
-            self.units[unit.job] = unit
+            self.put(unit)
         return bool(woken)
 
     def wakes_at(self, would_fail_again: WouldFailAgain) -> float | None:
@@ -231,7 +254,7 @@ class JobQueue:
         if self.settings.policy is Policy.ROUND and priority != self.units[job].priority:
             silent_until = None if unit.silent_until is None else now + self.settings.backoff.first_s
             unit = replace(unit, since=now, attempts=0, silent_until=silent_until)
-        self.units[job] = unit
+        self.put(unit)
         return unit
 
     def details(self) -> dict[str, list[dict[str, Any]]]:

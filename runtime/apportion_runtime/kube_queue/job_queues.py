@@ -83,6 +83,8 @@ class JobQueues:
         self._loops = QueueLoops(self.queues, start) if rules.has_loops else None
         self._decided: list[Dequeued | Refused] = []
         """Decisions of loops before the last event."""
+        self._waking: dict[str, tuple[tuple[int, int], float | None]] = {}
+        """When each queue is next tried, and the versions of the queue and of the accounts for which that holds."""
         self._released_from: dict[int, str] = {}
         """The queues of dequeued jobs."""
 
@@ -153,7 +155,7 @@ class JobQueues:
         if self._loops is not None:
             yield from self._run_loops(self._loops, now)
             return
-        tried = {name: iter(queue.active()) for name, queue in self._busy.items()}
+        tried = {name: iter(queue.active()) for name, queue in self._busy.items() if queue.has_active}
         while tried:
             for name in list(tried):
                 queue = self.queues[name]
@@ -283,5 +285,12 @@ class JobQueues:
         would_fail_again = self.accounts.would_fail_again
         if self._loops is not None:
             return self._loops.wakes_at(would_fail_again)
-        moments = (queue.wakes_at(would_fail_again) for queue in self._busy.values())
-        return min((at for at in moments if at is not None), default=None)
+        moments: list[float] = []
+        for name, queue in self._busy.items():
+            state = queue.version, self.accounts.n_changes
+            known = self._waking.get(name)
+            if known is None or known[0] != state:
+                known = self._waking[name] = state, queue.wakes_at(would_fail_again)
+            if known[1] is not None:
+                moments.append(known[1])
+        return min(moments, default=None)

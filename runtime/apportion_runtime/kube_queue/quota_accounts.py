@@ -50,6 +50,8 @@ class QuotaAccounts:
 
     If sums are updated late, every change of the quota counts, since any of them updates a sum.
     """
+    n_changes: int = 0
+    """The number of changes of `n_given`."""
     sums: dict[str, dict[str, int]] = field(default_factory=dict)
     """The usage of each quota as ancestors count it: that of its children, including what they do not lend."""
 
@@ -76,6 +78,7 @@ class QuotaAccounts:
         return self.n_given.get(refused_by, 0) == n_given
 
     def _count_change(self, quota: str) -> None:
+        self.n_changes += 1
         for each in self.tree.upward(quota):
             self.n_given[each.path] = self.n_given.get(each.path, 0) + 1
 

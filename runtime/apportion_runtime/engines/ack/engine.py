@@ -103,7 +103,8 @@ class Ack(PlainEngine):
         self.scheduler.members.add(made, self._created(made))
         record = super().add_pod(running, made)
         if record.node is not None:
-            self.scheduler.members.place(record.uid, self.pods.facts_of(record).request)
+            facts = self.pods.facts_of(record)
+            self.scheduler.members.place(record.uid, facts.request, facts.priority)
         return record
 
     def _created(self, made: Manifest) -> float:

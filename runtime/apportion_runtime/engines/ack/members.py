@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,12 +23,14 @@ class Member:
         gang: The key of its gang; its uid if it is in none.
         minimum: The minimum number of pods of the gang.
         since: Its creation time, in seconds since 1970.
+        number: Its place in the order of creation.
     """
 
     quota: str | None
     gang: str
     minimum: int
     since: float
+    number: int
 
 
 class Members:
@@ -43,7 +46,9 @@ class Members:
         self._known: dict[str, Member] = {}
         self._placed: dict[str, dict[str, Amounts]] = {}
         self._n_in: dict[str, int] = {}
-        self._of_quota: dict[str, dict[str, None]] = {}
+        self._of_quota: dict[str, dict[int, dict[str, Amounts]]] = {}
+        self._priority: dict[str, int] = {}
+        self._n_known = 0
         self.touched: dict[str, None] = {}
         self.used: dict[str, dict[str, int]] = {path: {} for path in tree.quotas}
 
@@ -58,16 +63,18 @@ class Members:
         name, least = labels.get(GANG_NAME_LABEL, ""), labels.get(GANG_MIN_LABEL, "")
         if name and least.isdecimal():
             gang, minimum = f"{metadata['namespace']}/{name}", int(least)
-        self._known[metadata["uid"]] = Member(self._tree.quota_of(made), gang, minimum, now)
+        self._n_known += 1
+        self._known[metadata["uid"]] = Member(self._tree.quota_of(made), gang, minimum, now, self._n_known)
         self._n_in[gang] = self._n_in.get(gang, 0) + 1
 
-    def place(self, uid: str, request: Amounts) -> None:
+    def place(self, uid: str, request: Amounts, priority: int) -> None:
         """Charge a placed pod to its quota."""
         member = self._known[uid]
         self._placed.setdefault(member.gang, {})[uid] = request
         self.use(member.quota, request)
         if member.quota is not None:
-            self._of_quota.setdefault(member.quota, {})[uid] = None
+            self._of_quota.setdefault(member.quota, {}).setdefault(priority, {})[uid] = request
+            self._priority[uid] = priority
             self.touched[member.quota] = None
 
     def left(self, uid: str) -> bool:
@@ -79,7 +86,7 @@ class Members:
         if request is not None:
             self.release(member.quota, request)
             if member.quota is not None:
-                del self._of_quota[member.quota][uid]
+                del self._of_quota[member.quota][self._priority.pop(uid)][uid]
                 self.touched[member.quota] = None
         self._n_in[member.gang] -= 1
         if self._n_in[member.gang]:
@@ -92,10 +99,12 @@ class Members:
         """Return the number of placed pods of a gang."""
         return len(self._placed.get(gang, ()))
 
-    def placed(self, quota: str) -> Iterator[tuple[str, Amounts]]:
-        """Yield the placed pods of a quota with their requests."""
-        for uid in self._of_quota.get(quota, ()):
-            yield uid, self._placed[self._known[uid].gang][uid]
+    def placed(self, quota: str, below: float = math.inf) -> Iterator[tuple[str, int, Amounts]]:
+        """Yield the placed pods of a quota of a priority below a value, with their priorities and requests."""
+        for priority, of_priority in self._of_quota.get(quota, {}).items():
+            if priority < below:
+                for uid, request in of_priority.items():
+                    yield uid, priority, request
 
     def use(self, quota: str | None, request: Amounts) -> None:
         """Charge a pod's request, including that of an assumed pod."""

@@ -112,6 +112,9 @@ class AckScheduler(KubeScheduler):
         """The nominated nodes of assumed pods."""
         self._version = 0
         self._node_version = 0
+        self._changed_pods = cluster_state.watch_pods()
+        self._leaving: dict[str, None] = {}
+        """The bound pods that are terminating."""
 
     def left(self, pod: PodState) -> None:
         """Remove a pod, and release its usage."""
@@ -125,7 +128,7 @@ class AckScheduler(KubeScheduler):
         """Bind a pod, and charge its quota; return whether the cluster allowed it."""
         if not super().bind(pod, node):
             return False
-        self.members.place(pod.uid, pod.request)
+        self.members.place(pod.uid, pod.request, pod.priority)
         return True
 
     def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
@@ -266,7 +269,7 @@ class AckScheduler(KubeScheduler):
             return
         quota = self.members[pods[0].uid].quota
         # Terminating pods also make room: for the nominated pods for which they are evicted, and for others.
-        leaving = [pod.uid for pod in cluster_state.pods.values() if pod.leaving and pod.is_bound]
+        leaving = self._terminating()
         found = victims(
             self._tree,
             self.members.used,
@@ -291,13 +294,23 @@ class AckScheduler(KubeScheduler):
                 asking.setdefault(uid, facts)
         return PendingGang(quota, total(pod.request for pod in asking.values()), max(pod.priority for pod in pods))
 
-    def _running_in(self, quota: str) -> Iterator[PlacedPod]:
-        """Yield the placed pods of a quota that are not terminating."""
-        for uid, request in self.members.placed(quota):
+    def _terminating(self) -> list[str]:
+        """Return the bound pods that are terminating, in order of creation."""
+        pods = self._cluster_state.pods
+        for uid in self._changed_pods:
+            pod = pods.get(uid)
+            if pod is not None and pod.leaving and pod.is_bound:
+                self._leaving[uid] = None
+            else:
+                self._leaving.pop(uid, None)
+        self._changed_pods.clear()
+        return sorted(self._leaving, key=lambda uid: self.members[uid].number)
+
+    def _running_in(self, quota: str, below: float) -> Iterator[PlacedPod]:
+        """Yield the placed pods of a quota of a priority below a value that are not terminating."""
+        for uid, priority, request in self.members.placed(quota, below):
             if not self._cluster_state.pods[uid].leaving:
-                member, facts = self.members[uid], self._facts(uid)
-                assert facts is not None
-                yield PlacedPod(uid, member.quota, request, facts.priority, member.since)
+                yield PlacedPod(uid, quota, request, priority, self.members[uid].since)
 
     def _without(self, pods: Sequence[PodFacts], gone: Sequence[str]) -> Places | None:
         """Return placements for pods without some others (uids), and with nominated ones; None if any does not fit."""

@@ -12,6 +12,7 @@ Source: https://help.aliyun.com/zh/ack/ack-managed-and-ack-dedicated/user-guide/
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,9 @@ class PlacedPod:
     priority: int
     since: float
     """Its creation time, in seconds since 1970."""
+
+
+Placed = Callable[[str, float], Iterable[PlacedPod]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ def victims(
     tree: Tree,
     used: Used,
     wanting: PendingGang,
-    placed: Callable[[str], Iterable[PlacedPod]],
+    placed: Placed,
     fits: Callable[[Sequence[PlacedPod]], bool],
 ) -> tuple[str, tuple[PlacedPod, ...]] | None:
     """Return the victims and the action that allows their eviction; None if no eviction would help.
@@ -88,7 +92,7 @@ def victims(
         tree: The quotas.
         used: The usage of each.
         wanting: The pending gang.
-        placed: Returns the placed pods of a quota that are not terminating.
+        placed: Returns the placed pods of a quota that are not terminating, of a priority below a value.
         fits: Returns whether every pod of the gang fits without some pods.
     """
     if wanting.quota is None:
@@ -96,19 +100,18 @@ def victims(
     if is_within_min(tree, used, wanting):
         right, order = RECLAIM, _lenders(tree, used, placed, wanting.quota)
     else:
-        lower = (pod for pod in placed(wanting.quota) if pod.priority < wanting.priority)
-        right, order = PREEMPT, _in_order(tree, lower)
+        right, order = PREEMPT, _in_order(tree, placed(wanting.quota, wanting.priority))
     n_needed = _shortest(order, fits)
     if n_needed is None:
         return None
     return right, _needed(order[:n_needed], fits)
 
 
-def _lenders(tree: Tree, used: Used, placed: Callable[[str], Iterable[PlacedPod]], but_for: str) -> list[PlacedPod]:
+def _lenders(tree: Tree, used: Used, placed: Placed, but_for: str) -> list[PlacedPod]:
     """Return pods of other quotas in victim order, as long as their quota uses more than its `min`."""
     left = {path: dict(used[path]) for path in tree.quotas if path != but_for and is_over_min(tree, used, path)}
     selected: list[PlacedPod] = []
-    for pod in _in_order(tree, (pod for path in left for pod in placed(path))):
+    for pod in _in_order(tree, (pod for path in left for pod in placed(path, math.inf))):
         assert pod.quota is not None
         if is_over_min(tree, left, pod.quota):
             selected.append(pod)

@@ -6,7 +6,8 @@ nodes. For other pods, `scheduler.py` examines every node.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -153,9 +154,14 @@ class NodeRanking:
         found = zip(self._nodes.all, self.statuses, strict=True)
         return {node.name: status for node, status in found if status is not None}
 
-    def node_statuses(self) -> NodeStatuses:
-        """Return why nodes do not fit."""
-        return NodeStatuses(self.counts_without(()), self.by_name, len(self.statuses))
+    def node_statuses(self, crowded: Mapping[str, FilterStatus]) -> NodeStatuses:
+        """Return why nodes do not fit; `crowded` are those that do not because of the pods that are nominated to them."""
+        if not crowded:
+            return NodeStatuses(self.counts_without(()), self.by_name, len(self.statuses))
+        states = [node for name in crowded if (node := self._nodes.get(name)) is not None]
+        counts = Counter(self.counts_without(node.row for node in states))
+        counts.update(crowded.values())
+        return NodeStatuses(counts, lambda: {**self.by_name(), **crowded}, len(self.statuses))
 
     def counts_without(self, rows: Iterable[int]) -> dict[FilterStatus, int]:
         """Return the number of nodes with each status, without some rows."""

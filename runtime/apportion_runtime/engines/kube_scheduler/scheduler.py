@@ -196,9 +196,7 @@ class KubeScheduler:
         best = ranking.best(ranked)
         if best is not None:
             return nodes.all[best]
-        if crowded:
-            return node_statuses({**ranking.by_name(), **crowded}, len(nodes.all))
-        return ranking.node_statuses()
+        return ranking.node_statuses(crowded)
 
     def fitting(self, pod: PodFacts, profile: Profile) -> tuple[list[NodeState], dict[str, FilterStatus]]:
         """Return feasible nodes for a pod, up to the number to search for, and without any, the reasons of all by name."""

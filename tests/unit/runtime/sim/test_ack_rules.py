@@ -97,7 +97,7 @@ def test_deepest_tree_is_read() -> None:
     ("root", "why"),
     [
         (None, "spec.root: an ElasticQuotaTree must have a root"),
-        (node("root", {}, {}, "leaf"), "spec.root.children[0]: `leaf` is not a mapping"),
+        ({**node("root", {}, {}), "children": ["leaf"]}, "spec.root.children[0]: `leaf` is not a mapping"),
         ({"children": {"a": 1}}, "spec.root.children: `{'a': 1}` is not a list"),
         ({"namespaces": "a"}, "spec.root.namespaces: `a` is not a list"),
         ({"max": ["cpu"]}, "spec.root.max: `['cpu']` is not a mapping"),
@@ -370,7 +370,7 @@ def test_victim_selection(
         tree(),
         usage(tree(), crowd),
         wanting,
-        lambda path: [pod for pod in crowd if pod.quota == path],
+        lambda path, below: [pod for pod in crowd if pod.quota == path and pod.priority < below],
         lambda gone: sum(pod.amount["cpu"] for pod in gone) >= wanting.amount["cpu"],
     )
     assert (None if found is None else (found[0], sorted(pod.uid for pod in found[1]))) == taken
