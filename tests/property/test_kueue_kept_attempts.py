@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from apportion_api.kueue.names import ANY, API, LOWER_OR_NEWER, LOWER_PRIORITY, NEVER, NEXT_FLAVOR
 from apportion_api.kueue.objects import FlavorQuotas, Fungibility, Preemption, ResourceFlavor, ResourceGroup
 from apportion_runtime.engines.kueue.kept_attempts import KeptAttempts
+from apportion_runtime.engines.kueue.last_cycle import LastCycle
 from apportion_runtime.engines.kueue.model import MODEL as KUEUE
 from apportion_runtime.engines.kueue.preemption import PreemptionSnapshot
 from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
@@ -21,7 +22,6 @@ from apportion_runtime.engines.kueue.quota_tree import Node, Quota
 from apportion_runtime.engines.kueue.records import STRATEGIES, Holder, Pending, PodSet, Queue
 from apportion_runtime.engines.kueue.scheduling_cycle import (
     Entry,
-    LastCycle,
     Outcome,
     Rules,
     futile_assignment,
@@ -180,7 +180,7 @@ def _course(seed: int) -> str:
 def _check_course(seed: int) -> None:
     expected = _course(seed)
     with ExitStack() as stack:
-        for owner, name in ((KeptAttempts, "find"), (LastCycle, "entries_for")):
+        for owner, name in ((KeptAttempts, "find"), (LastCycle, "entries_for"), (LastCycle, "repeats")):
             stack.enter_context(patch.object(owner, name, lambda *_: None))
         assert _course(seed) == expected
 

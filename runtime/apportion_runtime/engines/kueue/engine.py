@@ -20,6 +20,7 @@ from apportion_runtime.engines.kube_scheduler import KubeScheduler, PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import KIND, known_profiles
 from apportion_runtime.engines.kueue.deadlines import Deadlines
 from apportion_runtime.engines.kueue.jobs import Jobs
+from apportion_runtime.engines.kueue.last_cycle import LastCycle, Repetition
 from apportion_runtime.engines.kueue.object_reader import Configured, List, read, selects, unmodelled
 from apportion_runtime.engines.kueue.observed_workloads import take_over
 from apportion_runtime.engines.kueue.pending_queue import PendingQueue
@@ -37,14 +38,7 @@ from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.engines.kueue.quota_release import QuotaRelease
 from apportion_runtime.engines.kueue.quota_reservation import reclaim_completed, reserve_quota
 from apportion_runtime.engines.kueue.records import Pending, Queue
-from apportion_runtime.engines.kueue.scheduling_cycle import (
-    Entry,
-    LastCycle,
-    Outcome,
-    Repetition,
-    futile_assignment,
-    run_cycle,
-)
+from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, futile_assignment, run_cycle
 from apportion_runtime.engines.kueue.usage_tree import UsageTree
 from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, workload_object
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
@@ -227,9 +221,7 @@ class Kueue(PlainEngine):
         may_skip = not self.cluster_state.history.keeps_facts
         while True:
             situation = self.holders.situation(self.cluster_state.now)
-            heads, has_failed = (
-                self.pending.heads(partial(self._fails, situation)) if may_skip else self.pending.heads()
-            )
+            heads, has_failed = self.pending.heads(partial(self._fails, situation) if may_skip else None)
             if not heads and not has_failed:
                 return
             has_changed = (bool(heads) and self._run_cycle(heads, situation)) or has_failed
@@ -240,16 +232,16 @@ class Kueue(PlainEngine):
                 # Workloads that preempt each other before their pods exist would do so forever. Kueue's cycles take time.
                 self.cluster_state.events.plan(self.cluster_state.now + 1.0, BackoffEnds())
                 return
+            if not has_changed and self._last_cycle.repeats(self.holders.version):
+                return
 
     def _fails(self, situation: PreemptionSnapshot, queue: PendingQueue, head: Pending) -> bool:
         """Make a head inadmissible if it fails for certain, and return whether it does."""
         if self._last_cycle.has(head, self.holders.version):
             return False
         rules = self.configured.rules
-        if self._refusal(head, rules.queues[head.queue]):
-            return False
         assignment = futile_assignment(rules, situation, head)
-        if assignment is None:
+        if assignment is None or self._refusal(head, rules.queues[head.queue]):
             return False
         queue.fail(head.tried(situation.generations.get(head.queue, 0), assignment.next_flavor))
         unit = self.units[head.key]
@@ -262,6 +254,12 @@ class Kueue(PlainEngine):
         rules, version = self.configured.rules, self.holders.version
         is_refused = any(self._refusal(head, rules.queues[head.queue]) for head in heads)
         entries = None if is_refused else self._last_cycle.entries_for(rules, version, heads)
+        if entries is not None and self._last_cycle.repeats(version):
+            # The heads keep their places, for the same reasons.
+            for entry in entries:
+                self.note_waiting(self.units[entry.workload.key].number, entry.message)
+            return False
+        self.pending.take(heads)
         if entries is None:
             entries = run_cycle(rules, heads, situation, refuses=self._refusal)
             # Without the time of a reservation, decisions depend on the time of the cycle; refusals depend on namespaces.
@@ -288,7 +286,6 @@ class Kueue(PlainEngine):
     def _apply(self, entry: Entry) -> bool:
         """Carry out the decision about a head; return whether it changed anything, or the head is inadmissible now."""
         unit = self.units[entry.workload.key]
-        queue = self.pending[unit.queue]
         if entry.outcome is Outcome.RESERVED:
             reserve_quota(self, unit, entry)
             return True
@@ -300,6 +297,7 @@ class Kueue(PlainEngine):
                     is_new = True
         unit.message = entry.message
         self.note_waiting(unit.number, entry.message)
+        queue = self.pending[unit.queue]
         queue.requeue(entry.again(), entry.why)
         return is_new or not queue.is_waiting(unit.key)
 

@@ -22,6 +22,7 @@ from apportion_runtime.engines.kueue.usage_tree import UsageTree
 _MOST_KEPT, _MOST_MESSAGES = 8, 64
 _LOWEST, _HIGHEST = -(2**80), 2**80
 
+
 UsageByPriority = Mapping[str, Mapping[int, Mapping[FlavorResource, int]]]
 """The usage of the workloads that hold quota, by queue, priority, flavor and resource."""
 
@@ -54,25 +55,43 @@ class _Bounds:
         return False
 
 
+_Bound = tuple[Mapping[FlavorResource, int], FlavorResource, int, int]
+
+
 @dataclass(slots=True)
 class _Kept:
     """An outcome, with its bounds.
 
     Attributes:
-        bounds: The usage of a node, a resource, and the bounds of the usage.
+        of_root: The usage of the root, a resource, and the bounds of the usage.
+        below: The same of the queue and of the cohorts below the root.
         own: Resources, and the most that candidates of the queue may free.
         shown: The usage and the quota of the root, for each resource of which the message contains what is left.
         assignments: By these amounts.
+        checked_at: The number of changes of the queue and of the cohorts below the root when these were last compared.
+        holds_below: Whether their usage was within the bounds.
     """
 
-    bounds: Sequence[tuple[Mapping[FlavorResource, int], FlavorResource, int, int]]
+    of_root: Sequence[_Bound]
+    below: Sequence[_Bound]
     own: Mapping[FlavorResource, int]
     shown: Sequence[tuple[Mapping[FlavorResource, int], FlavorResource, int]]
     assignments: dict[tuple[int, ...], Assignment] = field(default_factory=dict)
+    checked_at: int = -1
+    holds_below: bool = False
+
+    def has_bounds_of(self, other: _Kept) -> bool:
+        """Return whether another outcome has the same bounds."""
+        return (self.of_root, self.below, self.own) == (other.of_root, other.below, other.own)
 
     def left(self) -> tuple[int, ...]:
         """Return the amounts that are left of the resources in the message."""
-        return tuple([max(0, quota - usage.get(fr, 0)) for usage, fr, quota in self.shown])
+        if not self.shown:
+            return ()
+        if len(self.shown) > 1:
+            return tuple([max(0, quota - usage.get(fr, 0)) for usage, fr, quota in self.shown])
+        usage, fr, quota = self.shown[0]
+        return (max(0, quota - usage.get(fr, 0)),)
 
 
 class KeptAttempts:
@@ -81,11 +100,13 @@ class KeptAttempts:
     Args:
         ledger: The usage.
         held: The usage by priority.
+        n_changes: By queue, how often the usage of the queue or of one of its cohorts below the root may have changed.
     """
 
-    def __init__(self, ledger: UsageTree, held: UsageByPriority) -> None:
+    def __init__(self, ledger: UsageTree, held: UsageByPriority, n_changes: Mapping[str, int]) -> None:
         self._ledger = ledger
         self._held = held
+        self._n_changes = n_changes
         self._kept: dict[str, dict[tuple[str, int], list[_Kept]]] = {}
         self._rules: object = None
 
@@ -100,18 +121,25 @@ class KeptAttempts:
         of_queue = self._kept.get(queue.name)
         if of_queue is None:
             return None
-        of_shape = of_queue.get((workload.shape, workload.priority), [])
+        of_shape = of_queue.get((workload.shape, workload.priority), _NOTHING)
+        n_changes = self._n_changes[queue.name]
         for number, kept in enumerate(of_shape):
-            if self._holds(kept, queue, workload.priority):
+            if kept.checked_at != n_changes:
+                kept.checked_at, kept.holds_below = n_changes, self._holds_below(kept, queue, workload.priority)
+            if not kept.holds_below:
+                continue
+            for usage, fr, low, high in kept.of_root:
+                if not low <= usage.get(fr, 0) <= high:
+                    break
+            else:
                 if number:
                     of_shape[:] = [kept, *of_shape[:number], *of_shape[number + 1 :]]
                 return kept.assignments.get(kept.left())
         return None
 
-    def _holds(self, kept: _Kept, queue: Queue, priority: int) -> bool:
-        for usage, fr, low, high in kept.bounds:
-            if not low <= usage.get(fr, 0) <= high:
-                return False
+    def _holds_below(self, kept: _Kept, queue: Queue, priority: int) -> bool:
+        if not _is_within(kept.below):
+            return False
         return not kept.own or all(self._most_own(queue, priority, fr) <= most for fr, most in kept.own.items())
 
     def keep(
@@ -149,12 +177,15 @@ class KeptAttempts:
         usage, root = self._ledger.usage, self._ledger.root(queue.name)
         shown = dict.fromkeys(each.fr for each in quoted if each.shows_left)
         quota = self._ledger.quota[root]
-        checked = [(usage[node], fr, low, high) for (node, fr), (low, high) in bounds.usage.items()]
         # Those that are contested are exceeded most often.
-        checked.sort(key=lambda bound: bound[1] not in shown)
-        kept = _Kept(checked, bounds.own, [(usage[root], fr, quota.get(fr, 0)) for fr in shown])
+        checked = sorted(bounds.usage.items(), key=lambda bound: bound[0][1] not in shown)
+        of_root, below = (
+            [(usage[node], fr, low, high) for (node, fr), (low, high) in checked if (node == root) is is_root]
+            for is_root in (True, False)
+        )
+        kept = _Kept(of_root, below, bounds.own, [(usage[root], fr, quota.get(fr, 0)) for fr in shown])
         of_shape = self._kept.setdefault(queue.name, {}).setdefault((workload.shape, workload.priority), [])
-        same = next((each for each in of_shape if (each.bounds, each.own) == (kept.bounds, kept.own)), None)
+        same = next((each for each in of_shape if each.has_bounds_of(kept)), None)
         if same is None:
             of_shape.insert(0, kept)
             del of_shape[_MOST_KEPT:]
@@ -207,3 +238,10 @@ class KeptAttempts:
         most = priority - (policy not in (ANY, LOWER_OR_NEWER))
         held = self._held.get(queue.name, {})
         return sum([of.get(fr, 0) for each, of in held.items() if policy == ANY or each <= most])
+
+
+def _is_within(bounds: Sequence[_Bound]) -> bool:
+    return all(low <= usage.get(fr, 0) <= high for usage, fr, low, high in bounds)
+
+
+_NOTHING: list[_Kept] = []

@@ -17,6 +17,7 @@ from apportion_runtime.sim.engine import Handlers
 
 Parents = Mapping[str, str | None]
 """ClusterQueues and Cohorts, and the Cohort of each."""
+Fails = Callable[[PendingQueue, Pending], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +47,27 @@ class PendingQueues:
         by_name = sorted(queues, key=lambda queue: queue.name)
         self._queues = {queue.name: PendingQueue(queue.strategy, partial(selects, queue)) for queue in by_name}
         self._freed: list[str] = []
+        self._requested: dict[str, float] = {}
+        """The queues of cohorts whose quota was freed, and when: their inadmissible workloads are requeued before a queue is read or changed."""
         # The queues of each root cohort, in the hierarchy for which they were collected.
-        self._of_root: dict[str, list[PendingQueue]] = {}
+        self._of_root: dict[str, list[str]] = {}
         self._collected_for: Parents | None = None
 
     def __contains__(self, queue: str) -> bool:
         return queue in self._queues
 
     def __getitem__(self, queue: str) -> PendingQueue:
+        self._settle((queue,))
         return self._queues[queue]
 
     def handlers(self) -> Handlers:
         """Return the handlers of its events."""
-        return {BackoffEnds: lambda _: self._queue_inadmissible(self._queues.values())}
+        return {BackoffEnds: lambda _: self._queue_inadmissible(self._queues)}
 
     def push(self, workload: Pending, not_before: float) -> None:
         """Add a workload to its queue; it is not considered before a point in time."""
         now = self._cluster_state.now
-        self._queues[workload.queue].push(workload, now=now, not_before=not_before)
+        self[workload.queue].push(workload, now=now, not_before=not_before)
         if not_before > now:
             self._cluster_state.events.plan(not_before, BackoffEnds())
         self._cluster_state.request_cycle()
@@ -71,17 +75,16 @@ class PendingQueues:
     def remove(self, queue: str, key: str) -> None:
         """Remove a workload from its queue, if that exists."""
         if queue in self._queues:
-            self._queues[queue].remove(key)
+            self[queue].remove(key)
 
-    def heads(
-        self, fails: Callable[[PendingQueue, Pending], bool] = lambda queue, head: False
-    ) -> tuple[list[Pending], bool]:
-        """Remove and return the head of each active queue, and whether any failed; from now on, queues with freed quota are collected again.
+    def heads(self, fails: Fails | None = None) -> tuple[list[Pending], bool]:
+        """Return the head of each active queue, which keeps its place, and whether any failed; from now on, queues with freed quota are collected again.
 
         Args:
             fails: Makes a head inadmissible that fails for certain, and returns whether it does.
         """
         self._freed = []
+        self._settle(tuple(self._requested))
         heads: list[Pending] = []
         has_failed = False
         for queue in self._queues.values():
@@ -89,12 +92,16 @@ class PendingQueues:
                 head = queue.head()
                 if head is None:
                     continue
-                if fails(queue, head):
+                if fails is not None and fails(queue, head):
                     has_failed = True
                 else:
-                    queue.remove_head(head)
                     heads.append(head)
         return heads, has_failed
+
+    def take(self, heads: Iterable[Pending]) -> None:
+        """Remove heads from their queues."""
+        for head in heads:
+            self[head.queue].remove_head(head)
 
     def queue_inadmissible(self, queue: str) -> None:
         """Requeue the inadmissible workloads of a queue's whole cohort: quota was freed."""
@@ -102,24 +109,27 @@ class PendingQueues:
         self._queue_inadmissible(self._of_cohort(queue))
 
     def queue_inadmissible_of_freed(self) -> None:
-        """Requeue the inadmissible workloads of the cohorts whose quota was freed since the heads were removed, for heads that become inadmissible after that."""
+        """Requeue the inadmissible workloads of the cohorts whose quota was freed since the heads were read, for heads that become inadmissible after that."""
         for queue in tuple(dict.fromkeys(self._freed)):
             self.queue_inadmissible(queue)
 
-    def _queue_inadmissible(self, queues: Iterable[PendingQueue]) -> None:
-        now = self._cluster_state.now
-        for queue in queues:
-            if queue.has_inadmissible:
-                queue.queue_inadmissible(now)
+    def _queue_inadmissible(self, queues: Iterable[str]) -> None:
+        self._requested.update(dict.fromkeys(queues, self._cluster_state.now))
         self._cluster_state.request_cycle()
 
-    def _of_cohort(self, queue: str) -> Sequence[PendingQueue]:
+    def _settle(self, queues: Iterable[str]) -> None:
+        for name in queues:
+            at = self._requested.pop(name, None)
+            if at is not None and (queue := self._queues[name]).has_inadmissible:
+                queue.queue_inadmissible(at)
+
+    def _of_cohort(self, queue: str) -> Sequence[str]:
         parents = self._parents()
         if self._collected_for is not parents:
             self._collected_for = parents
             self._of_root.clear()
-            for name, pending in self._queues.items():
-                self._of_root.setdefault(queue_path(parents, name)[-1], []).append(pending)
+            for name in self._queues:
+                self._of_root.setdefault(queue_path(parents, name)[-1], []).append(name)
         return self._of_root.get(queue_path(parents, queue)[-1], ())
 
 

@@ -156,8 +156,9 @@ class _Candidates:
         self._path = {cohort: number for number, cohort in enumerate(ledger.ancestors(queue.name))}
         self._first_near = self._advantage()
         self._groups: dict[str, _Group | None] = {queue.name: None}
-        may_reclaim = queue.cohort is not None and queue.preemption.reclaim != NEVER
-        self._others = order.of_cohort(queue.name) if may_reclaim else RankedHolders()
+        self._order = order
+        self._may_reclaim = queue.cohort is not None and queue.preemption.reclaim != NEVER
+        self._others = order.of_cohort(queue.name) if self._may_reclaim else RankedHolders()
         self._own = RankedHolders() if queue.preemption.within_queue == NEVER else order.of_queue(queue.name)
 
     def _advantage(self) -> int:
@@ -174,14 +175,16 @@ class _Candidates:
         """Return whether a group has any candidate."""
         if group is _Group.OWN:
             return any(True for _ in self._of_own(self._own.in_order))
-        if self._first_near == (len(self._path) if group is _Group.NEAR else 0):
+        if not self._may_reclaim or self._first_near == (len(self._path) if group is _Group.NEAR else 0):
             return False
-        closed: set[str] = set()
-        for part in self._others.in_order:
-            for holder in self._of_others(part, group, closed):
-                if self.is_open(holder.queue):
-                    return True
-                closed.add(holder.queue)
+        asking, own = self._asking, self._asking.queue.name
+        policy = asking.queue.preemption.reclaim
+        for name in self._ledger.queues_below(self._ledger.root(own)):
+            if name == own or self._group_of(name) is not group or not self.is_open(name):
+                continue
+            parts = self._order.of_queue(name).in_order
+            if any(may_go(ranked[-1], asking, policy) for part in parts for ranked in part):
+                return True
         return False
 
     def in_order(self, closed: Container[str], *, with_far: bool) -> Iterator[tuple[_Group, Holder]]:
@@ -224,13 +227,15 @@ class _Candidates:
             holder = ranked[-1]
             name = holder.queue
             if name not in groups:
-                groups[name] = self._group_of(name)
+                self._group_of(name)
             if groups[name] is group and name not in closed and may_go(holder, asking, policy):
                 yield holder
 
-    def _group_of(self, name: str) -> _Group:
-        meeting = next(cohort for cohort in self._ledger.ancestors(name) if cohort in self._path)
-        return _Group.NEAR if self._path[meeting] >= self._first_near else _Group.FAR
+    def _group_of(self, name: str) -> _Group | None:
+        if name not in self._groups:
+            meeting = next(cohort for cohort in self._ledger.ancestors(name) if cohort in self._path)
+            self._groups[name] = _Group.NEAR if self._path[meeting] >= self._first_near else _Group.FAR
+        return self._groups[name]
 
     def is_open(self, name: str) -> bool:
         """Return whether another queue, and each of its cohorts below those of the preemptor, still borrows."""

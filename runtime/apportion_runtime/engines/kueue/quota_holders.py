@@ -30,7 +30,9 @@ class QuotaHolders:
         self._order = CandidateOrder(self.ledger)
         self._cache = SearchCache()
         self._by_priority: dict[str, dict[int, dict[FlavorResource, int]]] = {name: {} for name in self._queues}
-        self._attempts = KeptAttempts(self.ledger, self._by_priority)
+        self._n_changes = dict.fromkeys(self._queues, 0)
+        self._beside = {name: self._below_root(name) for name in self._queues}
+        self._attempts = KeptAttempts(self.ledger, self._by_priority, self._n_changes)
         self._n_without_time = 0
         for holder in holders:
             self.put(holder)
@@ -70,7 +72,14 @@ class QuotaHolders:
     def _change(self, queue: str) -> None:
         self.version += 1
         self._generations[queue] = self._generations.get(queue, 0) + 1
+        for name in self._beside.get(queue, ()):
+            self._n_changes[name] += 1
         self._cache.changed(queue, self.ledger.root(queue))
+
+    def _below_root(self, queue: str) -> tuple[str, ...]:
+        """Return the queues that share a cohort below the root with a queue, and the queue itself."""
+        above = self.ledger.ancestors(queue)[:-1]
+        return tuple(self.ledger.queues_below(above[-1])) if above else (queue,)
 
     def situation(self, now: float) -> PreemptionSnapshot:
         """Return the state for a cycle."""

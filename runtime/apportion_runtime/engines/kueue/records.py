@@ -91,7 +91,10 @@ class Pending:
     generation: int = 0
 
     def tried(self, generation: int, next_flavor: Mapping[tuple[str, str], int]) -> Pending:
-        """Return the workload after an attempt."""
+        """Return the workload after an attempt; the generation only matters if the next attempt continues at a later flavor."""
+        following = any(next_flavor.values())
+        if not following and not any(self.next_flavor.values()):
+            return self
         if self.generation == generation and self.next_flavor == next_flavor:
             return self
         return replace(self, next_flavor=next_flavor, generation=generation)

@@ -10,7 +10,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from operator import is_
 
 from apportion_api.kueue.names import ANY, BEST_EFFORT
 from apportion_api.kueue.objects import ResourceFlavor
@@ -72,61 +71,6 @@ class Entry:
         return self.workload.tried(self.generation, following)
 
 
-class LastCycle:
-    """The entries of a cycle, which hold for the same heads while the usage stays the same.
-
-    Args:
-        rules: The configuration.
-        version: The version of the workloads that hold quota.
-        heads: The heads, none of them refused; a workload that was queued again is another object.
-        entries: The decisions.
-    """
-
-    def __init__(
-        self,
-        rules: Rules | None = None,
-        version: int = -1,
-        heads: Sequence[Pending] = (),
-        entries: Sequence[Entry] = (),
-    ) -> None:
-        self._rules = rules
-        self._version = version
-        self._heads = heads
-        self._known = {id(head) for head in heads}
-        self._entries = entries
-
-    def has(self, head: Pending, version: int) -> bool:
-        """Return whether a head was tried with the same usage."""
-        return self._version == version and id(head) in self._known
-
-    def entries_for(self, rules: Rules, version: int, heads: Sequence[Pending]) -> Sequence[Entry] | None:
-        """Return the entries of a cycle without refused heads, if it has those of the last one."""
-        if self._version != version or self._rules is not rules or len(heads) != len(self._heads):
-            return None
-        return self._entries if all(map(is_, heads, self._heads)) else None
-
-
-@dataclass(slots=True)
-class Repetition:
-    """Detects cycles that only repeat previous ones.
-
-    A head that may use several flavors continues at the next one in its next cycle, and starts over after the last.
-    """
-
-    _seen: set[frozenset[tuple[object, ...]]] = field(default_factory=set)
-
-    def begins(self, heads: Iterable[Pending], *, has_changed: bool) -> bool:
-        """Record a cycle; return whether the same heads were tried at the same flavors since the last change."""
-        if has_changed:
-            self._seen.clear()
-            return False
-        tried = frozenset((head.key, *sorted(head.next_flavor.items())) for head in heads)
-        if tried in self._seen:
-            return True
-        self._seen.add(tried)
-        return False
-
-
 def run_cycle(
     rules: Rules, heads: Iterable[Pending], situation: PreemptionSnapshot, *, refuses: Refuses
 ) -> list[Entry]:
@@ -175,7 +119,7 @@ def futile_assignment(rules: Rules, situation: PreemptionSnapshot, workload: Pen
 
 def _restarted(workload: Pending, generation: int) -> Pending:
     """Return a workload that begins with the first flavor if its queue has changed since its last attempt."""
-    if workload.generation < generation and any(workload.next_flavor.values()):
+    if workload.next_flavor and workload.generation < generation and any(workload.next_flavor.values()):
         return replace(workload, next_flavor={})
     return workload
 
@@ -187,11 +131,10 @@ def _known(situation: PreemptionSnapshot, queue: Queue, workload: Pending) -> As
     if workload.next_flavor and any(workload.next_flavor.values()):
         return None
     found = situation.attempts.find(queue, workload)
-    if found is None or found.mode is Mode.FIT:
-        return found
-    for each in workload.pod_sets:
-        if each.least is not None:
-            return None
+    if found is not None and found.mode is not Mode.FIT:
+        for each in workload.pod_sets:
+            if each.least is not None:
+                return None
     return found
 
 
