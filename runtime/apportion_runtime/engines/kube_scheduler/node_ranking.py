@@ -45,9 +45,11 @@ class Criteria(Protocol):
 
     def lacking(self, pod: PodFacts, node: NodeState) -> FilterStatus | None:
         """Return why a node has no room for a pod; None if it has."""
+        ...
 
     def score(self, pod: PodFacts, node: NodeState) -> float:
         """Return the score of a node, which depends only on its resources."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
