@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from tests.conformance.kai_rest import NOW, Placements, RecordedCluster
+from tests.conformance.kai_convergence_runs import NOW, Placements, RecordedCluster
 from tests.unit.runtime.kube.api_server import ApiServer, Object, path_of, running
 
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler

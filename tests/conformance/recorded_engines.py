@@ -129,7 +129,7 @@ ENGINES: Mapping[str, RecordedEngine] = {
         lambda case: list(_dequeuing(ack_timelines.simulated(case, ack_timelines.public_rules(case)))),
     ),
     "kai": RecordedEngine(
-        "kai_more",
+        "kai_random",
         lambda case: str(case["case"]["name"]),
         lambda case: [list(_kai(case["expected"]["rounds"]))],
         _kai_rounds,

@@ -1,4 +1,4 @@
-"""Clusters of tests/conformance/kai-rest on a real API server, each as a scheduling shard with names of its own."""
+"""Clusters of tests/conformance/kai_convergence on a real API server, each as a scheduling shard with names of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from tests.conformance.kai_rest import NOW, RecordedCluster
+from tests.conformance.kai_convergence_runs import NOW, RecordedCluster
 from tests.unit.review.kai_shard_objects import POOL, objects_of
 
 from apportion_api.kai.names import LAST_START_ANNOTATION, SHARD_API, STALE_SINCE_ANNOTATION

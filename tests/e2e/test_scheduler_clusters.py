@@ -1,8 +1,8 @@
 """Random clusters on a real API server: the live scheduler runs the same pods on the same nodes as KAI Scheduler did.
 
-They are the 200 clusters of tests/conformance/kai-rest, except four in which pods are evicted: three depend on random uids,
-and one is the difference that kai_rest.EXPLAINED lists. Those without evictions are slow tests. All of them run without a
-control plane in tests/conformance/test_kai_rest.py.
+They are the 200 clusters of tests/conformance/kai_convergence, except four in which pods are evicted: three depend on random uids,
+and one is the difference that kai_convergence_runs.EXPLAINED lists. Those without evictions are slow tests. All of them run without a
+control plane in tests/conformance/test_kai_convergence.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pytest
-from tests.conformance.kai_rest import EXPLAINED, RecordedCluster, recorded_clusters
+from tests.conformance.kai_convergence_runs import EXPLAINED, RecordedCluster, recorded_clusters
 
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
 from apportion_runtime.kube.cluster_records import ClusterRecords

@@ -44,7 +44,7 @@ class Outcome:
 
     `promised` are nodes from which a pod was evicted that only waited there for its place: the engine counts that place
     as one that is being released, and may guarantee it to another pod beside the first (pkg/scheduler/api/node_info,
-    addTaskResources; ../conformance/kai_more has such a cluster).
+    addTaskResources; ../conformance/kai_random has such a cluster).
     """
 
     snapshot: Snapshot

@@ -103,7 +103,7 @@ def test_invariants_hold_after_every_event(seed: int) -> None:
 # Gangs bound and selected as victims in one cycle: an unassigned pod is released, another is to be moved.
 @example(seed=7373, jump_s=400.0)
 @example(seed=7018, jump_s=4000.0)
-# The engine assigns a device twice (as in ../conformance/kai_more), and the node rejects the pod.
+# The engine assigns a device twice (as in ../conformance/kai_random), and the node rejects the pod.
 @example(seed=4_294_967_295, jump_s=4000.0)
 @given(seed=st.integers(0, 2**32 - 1), jump_s=st.sampled_from((1.0, 45.0, 400.0, 4000.0)))
 @settings(max_examples=6)

@@ -1,4 +1,4 @@
-"""The live scheduler, the simulation and the real KAI Scheduler end with the same running pods: see kai-rest/README.md."""
+"""The live scheduler, the simulation and the real KAI Scheduler end with the same running pods: see kai_convergence/README.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import pytest
-from tests.conformance.kai_rest import EXPLAINED, RecordedCluster, recorded_clusters, simulated_run
+from tests.conformance.kai_convergence_runs import EXPLAINED, RecordedCluster, recorded_clusters, simulated_run
 from tests.conformance.live_run import live_run
 
 

@@ -1,6 +1,6 @@
 """Clusters that the real KAI Scheduler ran until they came to rest, and the running pods after each of its cycles.
 
-`live_run` runs the live scheduler on the same clusters, and `simulated_run` the core alone: kai-rest/README.md.
+`live_run` runs the live scheduler on the same clusters, and `simulated_run` the core alone: kai_convergence/README.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EXPLAINED = {
     "the live scheduler does not bind it, and the simulation lets it terminate on the node that was chosen last",
 }
 """Clusters in which other pods run than under KAI, by seed."""
-_CLUSTERS = Path(__file__).parent / "kai-rest" / "clusters.jsonl.gz"
+_CLUSTERS = Path(__file__).parent / "kai_convergence" / "clusters.jsonl.gz"
 NOW = START + SNAPSHOT_S
 Placements = frozenset[tuple[str, str]]
 """Pods that run, or are bound and not evicted, and their nodes."""
