@@ -179,7 +179,7 @@ def _always_changed() -> _Patch:
 
 OFF: dict[str, Callable[[], _Patch]] = {
     "active jobs": lambda: _forgetting(Session, "pending_jobs", _all_active),
-    "carried-out jobs": lambda: _never(Job, "carry_out", False),
+    "confirmed binds": lambda: _never(Job, "confirm_binds", False),
     "bounds of queues": lambda: _forgetting(Shares, "is_bounded", lambda shares, _: shares._bounds.clear()),
     "class outcomes": lambda: _forgetting(ClassOutcomes, "_outcome", lambda left, _: left._outcomes.clear()),
     "exact fractions": lambda: _forgetting(QueueTotals, "_count", _forgotten(_orders_fractions=True)),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from apportion_runtime.core.division import Claim, Record, divide
+from apportion_runtime.core.division import QueueDemand, Record, divide
 from apportion_runtime.core.shares import RESOURCES, Shares
 from apportion_runtime.core.snapshot import Queue, QueueResource
 
@@ -111,10 +111,12 @@ def test_fair_shares_equal_the_reference_implementation_in_many_trees(fixed_seed
     _compare(N_TREES_SLOW, fixed_seed + N_TREES)
 
 
-def _claims(rng: random.Random) -> tuple[float, list[Claim]]:
+def _demands(rng: random.Random) -> tuple[float, list[QueueDemand]]:
     total, _, queues = random_tree(rng)
     return total, [
-        Claim(q.name, q.quota, q.limit, abs(q.weight), _amount(rng, 2 * total + 1), q.priority, q.created, q.usage)
+        QueueDemand(
+            q.name, q.quota, q.limit, abs(q.weight), _amount(rng, 2 * total + 1), q.priority, q.created, q.usage
+        )
         for q in queues
     ]
 
@@ -124,11 +126,11 @@ def test_shares_fit_if_guarantees_fit(fixed_seed: int) -> None:
     n_fitting = 0
     for number in range(4_000):
         rng = random.Random(fixed_seed + number)
-        total, claims = _claims(rng)
-        promised = sum(min(total if c.deserved == NO_BOUND else c.deserved, c.requestable) for c in claims)
+        total, demands = _demands(rng)
+        promised = sum(min(total if c.deserved == NO_BOUND else c.deserved, c.requestable) for c in demands)
         record = Record()
-        left = divide(total, claims, 1.0, record)
-        given = sum(claim.share for claim in claims)
+        left = divide(total, demands, 1.0, record)
+        given = sum(demand.share for demand in demands)
         surplus = sum(step.amount for step in record.steps if step.phase != "deserved")
         slack = 1e-9 * max(total, 1.0)
         if promised <= total:
@@ -139,9 +141,9 @@ def test_shares_fit_if_guarantees_fit(fixed_seed: int) -> None:
         else:
             assert surplus == 0
             assert abs(given - promised) <= slack
-        for claim in claims:
+        for demand in demands:
             # The unit given for the remainder may exceed a fractional request, by less than one unit.
-            assert claim.share < claim.requestable + 1 + slack
+            assert demand.share < demand.requestable + 1 + slack
     assert n_fitting > 1_000
 
 
@@ -149,9 +151,9 @@ def test_queue_order_does_not_affect_shares(fixed_seed: int) -> None:
     """The engine's shares depend on map order if sums of weights are rounded; the core's do not."""
     for number in range(2_000):
         rng = random.Random(fixed_seed + number)
-        total, claims = _claims(rng)
-        shuffled = [replace(claim) for claim in claims]
+        total, demands = _demands(rng)
+        shuffled = [replace(demand) for demand in demands]
         rng.shuffle(shuffled)
-        divide(total, claims, 1.0)
+        divide(total, demands, 1.0)
         divide(total, shuffled, 1.0)
-        assert {c.name: c.share for c in claims} == {c.name: c.share for c in shuffled}, (fixed_seed, number)
+        assert {c.name: c.share for c in demands} == {c.name: c.share for c in shuffled}, (fixed_seed, number)

@@ -9,7 +9,7 @@ import pytest
 
 from apportion_runtime.core import sibling_division
 from apportion_runtime.core.division import divide
-from apportion_runtime.core.queue_share import QueueShare, claims_of
+from apportion_runtime.core.queue_share import QueueShare, demands_of
 from apportion_runtime.core.running_totals import added
 from apportion_runtime.core.sibling_division import SiblingDivision
 from apportion_runtime.core.snapshot import Queue, QueueResource
@@ -40,9 +40,9 @@ def _check_kept_division(rng: random.Random) -> int:
             total = added(queue.request[2] for queue in queues)
         with patch.object(sibling_division, "divide", wraps=divide) as computed:
             division.divide((0.0, 0.0, total), k, {queue.name for queue in asking})
-        expected = claims_of(queues, 2)
+        expected = demands_of(queues, 2)
         divide(total, expected, k)
-        assert [queue.fair[2] for queue in queues] == [claim.share for claim in expected]
+        assert [queue.fair[2] for queue in queues] == [demand.share for demand in expected]
         n_skipped += not computed.called and any(queue.fair[2] > queue.deserved[2] >= 0 for queue in queues)
     return n_skipped
 

@@ -60,7 +60,7 @@ OFF: dict[str, Callable[[], _Patch]] = {
     "alike pods": lambda: patch.object(Kai, "create_like", lambda *_: None),
     "groups of Jobs": lambda: patch.object(JobGroupings, "_job_of", lambda *_: None),
     "groups of similar Jobs": lambda: patch.object(JobGroupings, "new_group", lambda *_: None),
-    "cycles after binds": lambda: patch.object(SessionCache, "is_carried_out", lambda *_: False),
+    "cycles after binds": lambda: patch.object(SessionCache, "only_binds_changed", lambda *_: False),
     "joint events": _planned_alone,
     "templates of pods": lambda: patch.object(PodTemplates, "record_of", lambda *_: None),
     "outdated nodes": _always_charged,

@@ -19,8 +19,8 @@ _NAME = attrgetter("name")
 
 
 @dataclass(slots=True)
-class Claim:
-    """One queue's claim on one resource.
+class QueueDemand:
+    """What a queue may receive of one resource.
 
     Attributes:
         deserved: Its quota; -1 is unlimited.
@@ -53,7 +53,7 @@ class Claim:
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether the claim has reached its request or limit."""
+        """Whether the demand has reached its request or limit."""
         return self.request <= self.share or (self.limit != UNLIMITED and self.limit <= self.share)
 
 
@@ -83,34 +83,34 @@ class Record:
     rounds: list[Round] = field(default_factory=list)
 
 
-def divide(total: float, claims: Sequence[Claim], k_value: float, record: Record | None = None) -> float:
-    """Divide a total among claims, store the share in each, and return the remainder.
+def divide(total: float, demands: Sequence[QueueDemand], k_value: float, record: Record | None = None) -> float:
+    """Divide a total among demands, store the share in each, and return the remainder.
 
     Args:
         total: The amount, in the resource's unit.
-        claims: Siblings; their order changes nothing.
+        demands: Siblings; their order changes nothing.
         k_value: How strongly past usage counts against a queue.
         record: Receives the steps.
     """
     # Sums of floats depend on their order, which is independent of the caller's.
     left = total
-    # Satisfied claims get nothing more.
-    by_priority: dict[int, list[Claim]] = {}
-    for claim in sorted(claims, key=_NAME):
-        # The properties of the claim are written out: this loop runs for every sibling in every division.
-        request, limit = claim.request, claim.limit
-        deserved = total if claim.deserved == UNLIMITED else claim.deserved
+    # Satisfied demands get nothing more.
+    by_priority: dict[int, list[QueueDemand]] = {}
+    for demand in sorted(demands, key=_NAME):
+        # The properties of the demand are written out: this loop runs for every sibling in every division.
+        request, limit = demand.request, demand.limit
+        deserved = total if demand.deserved == UNLIMITED else demand.deserved
         requestable = request if limit == UNLIMITED or request < limit else limit
         amount = min(deserved, requestable)
-        claim.share = share = claim.share + amount
+        demand.share = share = demand.share + amount
         if record is not None and amount:
-            record.steps.append(DivisionStep(claim.name, "deserved", 0, amount))
+            record.steps.append(DivisionStep(demand.name, "deserved", 0, amount))
         left -= amount
         if request > share and (limit == UNLIMITED or limit > share):
-            by_priority.setdefault(claim.priority, []).append(claim)
+            by_priority.setdefault(demand.priority, []).append(demand)
     if left <= 0:
         return 0.0
-    fractions: dict[int, dict[str, tuple[float, Claim]]] = {}
+    fractions: dict[int, dict[str, tuple[float, QueueDemand]]] = {}
     for priority in sorted(by_priority, reverse=True):
         left, fractions[priority] = _surplus(left, by_priority[priority], k_value, record)
     for priority in sorted(by_priority, reverse=True):
@@ -120,19 +120,19 @@ def divide(total: float, claims: Sequence[Claim], k_value: float, record: Record
     return left
 
 
-def _give(claim: Claim, amount: float, phase: str, number: int, record: Record | None) -> None:
-    claim.share += amount
+def _give(demand: QueueDemand, amount: float, phase: str, number: int, record: Record | None) -> None:
+    demand.share += amount
     if record is not None and amount:
-        record.steps.append(DivisionStep(claim.name, phase, number, amount))
+        record.steps.append(DivisionStep(demand.name, phase, number, amount))
 
 
 def _surplus(
-    left: float, claims: Sequence[Claim], k_value: float, record: Record | None
-) -> tuple[float, dict[str, tuple[float, Claim]]]:
-    fractions: dict[str, tuple[float, Claim]] = {}
+    left: float, demands: Sequence[QueueDemand], k_value: float, record: Record | None
+) -> tuple[float, dict[str, tuple[float, QueueDemand]]]:
+    fractions: dict[str, tuple[float, QueueDemand]] = {}
     number = 0
-    # A satisfied claim stays so: shares only grow.
-    wanting = claims
+    # A satisfied demand stays so: shares only grow.
+    wanting = demands
     while wanting:
         number += 1
         at_start = left
@@ -140,52 +140,52 @@ def _surplus(
         if total_weight == 0:
             break
         if record is not None:
-            by_name = {claim.name: weight for claim, weight in zip(wanting, weights, strict=True)}
-            record.rounds.append(Round(claims[0].priority, number, left, by_name))
+            by_name = {demand.name: weight for demand, weight in zip(wanting, weights, strict=True)}
+            record.rounds.append(Round(demands[0].priority, number, left, by_name))
         again = False
-        for claim, weight in zip(wanting, weights, strict=True):
+        for demand, weight in zip(wanting, weights, strict=True):
             if left == 0:
                 break
-            if claim.weight == 0:
+            if demand.weight == 0:
                 continue
-            wanted = claim.wanted
+            wanted = demand.wanted
             part = at_start * (weight / total_weight)
             if wanted <= part:
                 given = wanted
-                fractions.pop(claim.name, None)
+                fractions.pop(demand.name, None)
             else:
                 given = max(math.floor(part), 0.0)
                 if part - given > 0:
-                    fractions[claim.name] = (part - given, claim)
+                    fractions[demand.name] = (part - given, demand)
             if given == 0:
                 continue
-            _give(claim, given, "surplus", number, record)
+            _give(demand, given, "surplus", number, record)
             left -= given
             again = again or wanted < part
         if not again or left == 0:
             break
-        wanting = [claim for claim in wanting if not claim.is_satisfied]
+        wanting = [demand for demand in wanting if not demand.is_satisfied]
     return left, fractions
 
 
-def _weights(wanting: Sequence[Claim], k_value: float) -> tuple[list[float], float]:
-    """Return the weights of claims that are not satisfied, adjusted for past usage, and their sum."""
-    total = added([claim.weight for claim in wanting])
+def _weights(wanting: Sequence[QueueDemand], k_value: float) -> tuple[list[float], float]:
+    """Return the weights of demands that are not satisfied, adjusted for past usage, and their sum."""
+    total = added([demand.weight for demand in wanting])
     if total == 0:
         return [], 0.0
     weights: list[float] = []
-    for claim in wanting:
-        part = claim.weight / total
-        weights.append(max(0.0, part + k_value * (part - claim.usage)))
+    for demand in wanting:
+        part = demand.weight / total
+        weights.append(max(0.0, part + k_value * (part - demand.usage)))
     return weights, added(weights)
 
 
-def _remainder(left: float, fractions: dict[str, tuple[float, Claim]], record: Record | None) -> float:
+def _remainder(left: float, fractions: dict[str, tuple[float, QueueDemand]], record: Record | None) -> float:
     order = sorted(fractions.values(), key=lambda pair: (-pair[0], pair[1].created, pair[1].name))
-    for _, claim in order:
+    for _, demand in order:
         if left == 0:
             break
         given = min(1.0, left)
-        _give(claim, given, "remainder", 0, record)
+        _give(demand, given, "remainder", 0, record)
         left -= given
     return left

@@ -133,7 +133,7 @@ class Job:
         self._order_key: JobKey | None = None
         self._allocated_quantities: Quantities | None = None
 
-    def carry_out(self, group: PodGroup, pods: Mapping[str, Pod], nodes: Sequence[str]) -> bool:
+    def confirm_binds(self, group: PodGroup, pods: Mapping[str, Pod], nodes: Sequence[str]) -> bool:
         """Take over the records of a job whose pods run where they were bound; return whether they do.
 
         The job is then as if opened anew from its records.
@@ -142,7 +142,7 @@ class Job:
         if not tasks or len(pods) != len(tasks) or not _differ_in_times(group, self.group):
             return False
         for task, (uid, pod) in zip(tasks.values(), pods.items(), strict=True):
-            if task.uid != uid or not task.is_carried_out(pod, nodes):
+            if task.uid != uid or not task.is_bound_as_decided(pod, nodes):
                 return False
         self.group = group
         self.last_start, self.last_eviction, self.stale_since = group.last_start, group.last_eviction, group.stale_since

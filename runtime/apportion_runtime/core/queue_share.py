@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from apportion_runtime.core.division import Claim
+from apportion_runtime.core.division import QueueDemand
 from apportion_runtime.core.queue_usage import NumberedFractions
 from apportion_runtime.core.resources import GPU, MEMORY, NO_QUANTITIES, UNLIMITED, Quantities, exceeds
 from apportion_runtime.core.snapshot import Queue
@@ -149,9 +149,9 @@ def _allocatable(deserved: float, fair: float, limit: float) -> float:
     return share if limit == UNLIMITED else min(limit, share)
 
 
-def claims_of(siblings: Iterable[QueueShare], r: int) -> list[Claim]:
-    """Return the claims of sibling queues on a resource, before it is divided."""
+def demands_of(siblings: Iterable[QueueShare], r: int) -> list[QueueDemand]:
+    """Return the demands of sibling queues on a resource, before it is divided."""
     return [
-        Claim(q.name, q.deserved[r], q.limit[r], q.weight[r], q.request[r], q.priority, q.created, q.usage[r])
+        QueueDemand(q.name, q.deserved[r], q.limit[r], q.weight[r], q.request[r], q.priority, q.created, q.usage[r])
         for q in siblings
     ]

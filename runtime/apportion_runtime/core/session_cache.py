@@ -84,7 +84,7 @@ class SessionCache:
         self._read_changes = 0
         self._changes = Changes()
         # Whether every change since the session was opened carries out its decisions.
-        self._is_carried_out = False
+        self._only_binds_changed = False
 
     @property
     def cluster_info(self) -> ClusterInfo:
@@ -96,28 +96,28 @@ class SessionCache:
         self._cluster_info = cluster_info
         self._needs_new_sessions = cluster_info.needs_new_sessions
         self._session = None
-        self._is_carried_out = False
+        self._only_binds_changed = False
 
-    def is_carried_out(self) -> bool:
+    def only_binds_changed(self) -> bool:
         """Return whether a session without actions would have the allocations of the last one after its decisions.
 
         Only pods were bound, and times of groups set, and all sums of amounts are exact. The caller makes sure that all
         decisions were binds that were carried out, of pods that are charged what they request.
         """
         totals = self._totals
-        return self._is_carried_out and not self._needs_new_sessions and totals is not None and totals.are_plain
+        return self._only_binds_changed and not self._needs_new_sessions and totals is not None and totals.are_plain
 
     def put_bound(self, pod: Pod) -> None:
         """Replace a pod that was bound as the session decided."""
-        is_carried_out = self._is_carried_out
+        only_binds_changed = self._only_binds_changed
         self.put_pod(pod)
-        self._is_carried_out = is_carried_out
+        self._only_binds_changed = only_binds_changed
 
     def set_times(self, group: PodGroup) -> None:
         """Replace a pod group by one that differs at most in the times that the session set."""
-        is_carried_out = self._is_carried_out
+        only_binds_changed = self._only_binds_changed
         self.put_group(group)
-        self._is_carried_out = is_carried_out
+        self._only_binds_changed = only_binds_changed
 
     def groups(self) -> Mapping[str, PodGroup]:
         """Return the pod groups by id, in the order they were added."""
@@ -129,7 +129,7 @@ class SessionCache:
 
     def put_group(self, group: PodGroup) -> None:
         """Add or replace a pod group."""
-        self._is_carried_out = False
+        self._only_binds_changed = False
         before = self._groups.get(group.uid)
         if before is None:
             self._n_groups += 1
@@ -161,7 +161,7 @@ class SessionCache:
 
     def drop_group(self, uid: str) -> None:
         """Remove a pod group and its pods."""
-        self._is_carried_out = False
+        self._only_binds_changed = False
         for pod in list(self._pods.get(uid, {}).values()):
             self.drop_pod(pod)
         del self._groups[uid], self._pods[uid], self._numbers[uid]
@@ -184,7 +184,7 @@ class SessionCache:
 
     def put_pod(self, pod: Pod) -> None:
         """Add or replace a pod; its pod group has been added before."""
-        self._is_carried_out = False
+        self._only_binds_changed = False
         group, uid = self._group_of(pod), pod.uid
         before = self._pods[group].get(uid)
         if before is not None:
@@ -207,7 +207,7 @@ class SessionCache:
 
     def drop_pod(self, pod: Pod) -> None:
         """Remove a pod."""
-        self._is_carried_out = False
+        self._only_binds_changed = False
         group = self._group_of(pod)
         self._detach(self._pods[group].pop(pod.uid))
         self._tasks.pop(pod.uid, None)
@@ -284,7 +284,7 @@ class SessionCache:
             outdated = {}
         self._read_changes = len(session.nodes.changed)
         self._changes = Changes(nodes=outdated)
-        self._is_carried_out = True
+        self._only_binds_changed = True
         return session
 
     def _has_leftovers(self, session: Session) -> bool:
@@ -357,7 +357,7 @@ class SessionCache:
     def _rebuild_job(self, session: Session, uid: str) -> None:
         group, pods, job = self._groups[uid], self._pods[uid], session.jobs.get(uid)
         tasks: Iterable[Task]
-        if job is not None and job.number == self._numbers[uid] and job.carry_out(group, pods, session.nodes.names):
+        if job is not None and job.number == self._numbers[uid] and job.confirm_binds(group, pods, session.nodes.names):
             tasks = job.tasks.values()
         else:
             tasks = [session.open_task(pod) for pod in pods.values()]

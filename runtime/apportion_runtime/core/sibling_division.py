@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from apportion_runtime.core.division import Claim, divide
-from apportion_runtime.core.queue_share import QueueShare, claims_of
+from apportion_runtime.core.division import QueueDemand, divide
+from apportion_runtime.core.queue_share import QueueShare, demands_of
 from apportion_runtime.core.queue_usage import EXACT_PARTS
 from apportion_runtime.core.resources import NO_QUANTITIES, UNLIMITED
 
@@ -60,22 +60,22 @@ class _ResourceDivision:
     """The division of one resource."""
 
     __slots__ = (
-        "_are_equal", "_claims", "_exceeding", "_inexact", "_inputs", "_is_covered", "_r", "_siblings", "_sum",
+        "_are_equal", "_demands", "_exceeding", "_inexact", "_inputs", "_is_covered", "_r", "_siblings", "_sum",
         "_unlimited", "_wanted",
     )  # fmt: skip
 
     def __init__(self, siblings: Sequence[QueueShare], r: int) -> None:
         self._r = r
         self._siblings = siblings
-        self._claims = claims_of(siblings, r)
+        self._demands = demands_of(siblings, r)
         # The request of each queue within its limit, and their sum while all are multiples of 1/1024.
-        self._wanted = [claim.requestable for claim in self._claims]
+        self._wanted = [demand.requestable for demand in self._demands]
         self._inexact = {i for i, wanted in enumerate(self._wanted) if not _is_exact(wanted)}
         self._sum = sum(wanted for i, wanted in enumerate(self._wanted) if i not in self._inexact)
         # Those without a quota, whose request must be covered by the total, and those whose request exceeds their quota.
-        self._unlimited = frozenset(i for i, claim in enumerate(self._claims) if claim.deserved == UNLIMITED)
+        self._unlimited = frozenset(i for i, demand in enumerate(self._demands) if demand.deserved == UNLIMITED)
         self._exceeding = {i for i in range(len(siblings)) if self._exceeds_quota(i)}
-        self._are_equal = _differ_in_quota(self._claims)
+        self._are_equal = _differ_in_quota(self._demands)
         # Total and k-value of the last division, and whether each queue received its request in it.
         self._inputs: tuple[float, float] | None = None
         self._is_covered = False
@@ -102,11 +102,11 @@ class _ResourceDivision:
         if self._is_covered:
             # If they were before, the others have what they want.
             return self._set_shares(asking if was_covered else range(len(wanted)), wanted)
-        claims = self._claims
-        for claim in claims:
-            claim.share = 0.0
-        divide(total, claims, k_value)
-        return self._set_shares(range(len(claims)), [claim.share for claim in claims])
+        demands = self._demands
+        for demand in demands:
+            demand.share = 0.0
+        divide(total, demands, k_value)
+        return self._set_shares(range(len(demands)), [demand.share for demand in demands])
 
     def _is_uncontended(self, total: float, k_value: float) -> bool:
         """Return whether the surplus rounds give each sibling its request, because the total covers all requests.
@@ -120,21 +120,21 @@ class _ResourceDivision:
         exceeding = self._exceeding
         if len(exceeding) <= _SPLIT_EXACTLY:
             return True
-        wanted, claims = self._wanted, self._claims
-        lacking = [wanted[i] - claims[i].deserved for i in exceeding]
+        wanted, demands = self._wanted, self._demands
+        lacking = [wanted[i] - demands[i].deserved for i in exceeding]
         return lacking.count(max(lacking)) <= _SPLIT_EXACTLY
 
     def _take_requests(self, numbers: Iterable[int]) -> list[int]:
         """Note the requests of some siblings, and return those whose request changed."""
         asking: list[int] = []
-        r, claims, siblings, wanted = self._r, self._claims, self._siblings, self._wanted
+        r, demands, siblings, wanted = self._r, self._demands, self._siblings, self._wanted
         # Without quotas, none is exceeded, and the sum is not needed.
         has_quotas = len(self._unlimited) < len(wanted)
         for i in numbers:
-            claim, request = claims[i], siblings[i].request[r]
-            if claim.request != request:
-                claim.request = request
-                before, limit = wanted[i], claim.limit
+            demand, request = demands[i], siblings[i].request[r]
+            if demand.request != request:
+                demand.request = request
+                before, limit = wanted[i], demand.limit
                 wanted[i] = request if limit == UNLIMITED else min(limit, request)
                 asking.append(i)
                 if has_quotas:
@@ -157,7 +157,7 @@ class _ResourceDivision:
             self._inexact.add(i)
 
     def _exceeds_quota(self, i: int) -> bool:
-        quota = self._claims[i].deserved
+        quota = self._demands[i].deserved
         return quota != UNLIMITED and not self._wanted[i] <= quota
 
     def _set_shares(self, numbers: Iterable[int], shares: Sequence[float]) -> list[QueueShare]:
@@ -175,11 +175,11 @@ def _is_exact(amount: float) -> bool:
     return -_LARGEST_EXACT < amount < _LARGEST_EXACT and (amount * EXACT_PARTS).is_integer()
 
 
-def _differ_in_quota(claims: Sequence[Claim]) -> bool:
+def _differ_in_quota(demands: Sequence[QueueDemand]) -> bool:
     """Return whether siblings without past usage differ in their quotas and limits only, and all amounts are exact."""
-    weights, priorities = {claim.weight for claim in claims}, {claim.priority for claim in claims}
-    if len(claims) > _MOST_SIBLINGS:
+    weights, priorities = {demand.weight for demand in demands}, {demand.priority for demand in demands}
+    if len(demands) > _MOST_SIBLINGS:
         return False
     if len(weights) > 1 or len(priorities) > 1 or any(weight <= 0 for weight in weights):
         return False
-    return all(not claim.usage and _is_exact(claim.deserved) and _is_exact(claim.limit) for claim in claims)
+    return all(not demand.usage and _is_exact(demand.deserved) and _is_exact(demand.limit) for demand in demands)

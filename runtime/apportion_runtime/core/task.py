@@ -126,7 +126,7 @@ class Task:
         self.accepted, self.accepted_gpu = np.zeros_like(self.request), NO_GPUS
         self.accepted_quantities = NO_QUANTITIES
 
-    def is_carried_out(self, pod: Pod, nodes: Sequence[str]) -> bool:
+    def is_bound_as_decided(self, pod: Pod, nodes: Sequence[str]) -> bool:
         """Return whether the pod runs on the node, and on the shared devices, to which it was bound."""
         return (
             self.status == BINDING

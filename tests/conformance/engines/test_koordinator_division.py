@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.core.division import Claim, divide
+from apportion_runtime.core.division import QueueDemand, divide
 from apportion_runtime.engines.koordinator.division import Member, Quota, redistribute, runtime_quotas
 
 _DATA = Path(__file__).parent / "koordinator"
@@ -46,12 +46,12 @@ def test_siblings_by_the_division_of_kai(case: dict[str, Any]) -> None:
     """
     members = _members(case)
     assert all(member.lends for member in members)
-    claims = [
-        Claim(m.name, m.guaranteed, -1.0, m.weight, m.request, 100, float(age))
+    demands = [
+        QueueDemand(m.name, m.guaranteed, -1.0, m.weight, m.request, 100, float(age))
         for age, m in enumerate(sorted(members, key=lambda member: member.name))
     ]
-    divide(case["total"], claims, k_value=1.0)
-    assert {claim.name: claim.share for claim in claims} == redistribute(case["total"], members)
+    divide(case["total"], demands, k_value=1.0)
+    assert {demand.name: demand.share for demand in demands} == redistribute(case["total"], members)
 
 
 @pytest.mark.parametrize("resource", RESOURCES)

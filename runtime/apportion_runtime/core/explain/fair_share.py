@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from apportion_runtime.core.division import Record, divide
 from apportion_runtime.core.explain.amounts import decimals, quantity
-from apportion_runtime.core.queue_share import QueueShare, claims_of
+from apportion_runtime.core.queue_share import QueueShare, demands_of
 from apportion_runtime.core.resources import CPU, GPU, MEMORY
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import RESOURCES
@@ -123,8 +123,8 @@ def fair_share(session: Session, queue: str) -> FairShare:
 
 
 def _division(queue: QueueShare, siblings: list[QueueShare], r: int, total: float, k_value: float) -> Division:
-    claims, record = claims_of(siblings, r), Record()
-    left = divide(total, claims, k_value, record)
+    demands, record = demands_of(siblings, r), Record()
+    left = divide(total, demands, k_value, record)
     rounds = {made.number: made for made in record.rounds if made.priority == queue.priority}
     steps: list[Step] = []
     for given in record.steps:
@@ -139,7 +139,7 @@ def _division(queue: QueueShare, siblings: list[QueueShare], r: int, total: floa
     return Division(
         RESOURCES[r], total, queue.deserved[r], queue.limit[r], queue.weight[r], queue.request[r], queue.priority,
         queue.usage[r], sum(q.weight[r] for q in siblings if q.priority == queue.priority), k_value, tuple(steps),
-        next(claim.share for claim in claims if claim.name == queue.name), left,
+        next(demand.share for demand in demands if demand.name == queue.name), left,
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ class Scheduler:
             return
         self._was_waiting = waits
         cluster_state.history.n_cycles += 1
-        if not waits and self._only_bound and cluster_state.records.is_carried_out():
+        if not waits and self._only_bound and cluster_state.records.only_binds_changed():
             # The samples would be those of the last cycle.
             self._sampled_s = cluster_state.elapsed_s
             return

@@ -202,9 +202,9 @@ class Records:
             self._groups_by_id[id(spec)] = spec, known
         return known
 
-    def is_carried_out(self) -> bool:
-        """Return whether nothing changed since the last session except what it decided; see `SessionCache.is_carried_out`."""
-        return not self._nodes_changed and not self._succeeded and self.session_cache.is_carried_out()
+    def only_binds_changed(self) -> bool:
+        """Return whether nothing changed since the last session except what it decided; see `SessionCache.only_binds_changed`."""
+        return not self._nodes_changed and not self._succeeded and self.session_cache.only_binds_changed()
 
     def set_times(self, group: PodGroup) -> None:
         """Replace the record of a pod group by one with the times that a session set."""
