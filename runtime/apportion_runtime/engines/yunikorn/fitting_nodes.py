@@ -19,10 +19,13 @@ _MOST_CHANGES = 100_000
 
 @dataclass(slots=True)
 class _OfShape:
-    """The nodes that fitted a shape when they last changed, by place, and the number of changes that were read."""
+    """The nodes that fitted a shape when they last changed, by place, and the number of changes that were read.
+
+    A node that joined again under its name may have the place of the former one: a number precedes the node.
+    """
 
     amounts: Amounts
-    heap: list[tuple[tuple[float, str], Node]]
+    heap: list[tuple[tuple[float, str], int, Node]]
     n_read: int
 
 
@@ -47,7 +50,7 @@ class FittingNodes:
         known = self._known(shape)
         heap, amounts = known.heap, known.amounts
         while heap:
-            place, node = heap[0]
+            place, _, node = heap[0]
             if node.place == place and self._nodes.get(node.name) is node and _takes(node, amounts):
                 return node
             heappop(heap)
@@ -63,13 +66,13 @@ class FittingNodes:
         known = self._shapes.get(shape)
         if known is None or len(changes) - known.n_read > len(self._nodes):
             amounts = dict(shape)
-            heap = [(node.place, node) for node in self._nodes.values() if _takes(node, amounts)]
+            heap = [(node.place, 0, node) for node in self._nodes.values() if _takes(node, amounts)]
             heapify(heap)
             known = self._shapes[shape] = _OfShape(amounts, heap, len(changes))
         elif known.n_read < len(changes):
-            for node in dict.fromkeys(changes[known.n_read :]):
+            for number, node in enumerate(dict.fromkeys(changes[known.n_read :]), known.n_read + 1):
                 if _takes(node, known.amounts):
-                    heappush(known.heap, (node.place, node))
+                    heappush(known.heap, (node.place, number, node))
             known.n_read = len(changes)
         return known
 
