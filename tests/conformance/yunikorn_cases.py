@@ -120,7 +120,9 @@ class _Replay:
         partition = self._partition
         tags = {**app.get("tags", {}), **({"namespace.parentqueue": app["tag"]} if app.get("tag") else {})}
         try:
-            queue = place(self._configuration.rules, partition.queues, tags, app.get("queue", ""))
+            queue = place(
+                self._configuration.rules, partition.queues, tags, app.get("queue", ""), partition.recovery_queue
+            )
             partition.add_application(
                 Application(
                     app["id"],

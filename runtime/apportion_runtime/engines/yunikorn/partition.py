@@ -16,8 +16,11 @@ from apportion_runtime.engines.yunikorn.applications import HARD, Application, P
 from apportion_runtime.engines.yunikorn.nodes import Node, Nodes
 from apportion_runtime.engines.yunikorn.pending_requests import PendingRequests
 from apportion_runtime.engines.yunikorn.preemption import Predicates
-from apportion_runtime.engines.yunikorn.queues import FIFO, Queue, walk
+from apportion_runtime.engines.yunikorn.queues import FIFO, Queue, QueueSettings, walk
 from apportion_runtime.engines.yunikorn.user_limits import UserLimits
+
+RECOVERY_QUEUE = "@recovery@"
+"""The queue of applications that run already and match no placement rule; no application can name it."""
 
 
 class RefusedError(ValueError):
@@ -118,6 +121,13 @@ class Partition:
         total = pruned(minus(plus(self.root.maximum, after), before))
         self.root.maximum = total if is_positive(total) else None
 
+    def recovery_queue(self) -> Queue:
+        """Return the recovery queue, which has no limits, and inherits nothing; it is created if necessary."""
+        if RECOVERY_QUEUE not in self.root.children:
+            queue = Queue(RECOVERY_QUEUE, self.root, is_leaf=True, settings=QueueSettings())
+            self.queues[queue.path] = queue
+        return self.root.children[RECOVERY_QUEUE]
+
     def add_application(self, application: Application) -> None:
         """Add an application to its queue.
 
@@ -153,19 +163,21 @@ class Partition:
     def release(self, allocation: Allocation, now: float, *, timed_out: bool = False) -> None:
         """Remove a request or an allocation that is gone.
 
+        The core ignores those of an application that is over, and their node stays occupied (removeAllocation).
+
         Args:
             allocation: The allocation.
             now: The time.
             timed_out: Whether it is a placeholder that timed out; its request is kept.
         """
         application, queue = allocation.application, allocation.application.queue
-        # The queue of an application that is over no longer counts it.
-        is_counted = not application.is_over
+        if self.applications.get(application.name) is not application:
+            return
         removed = application.remove_allocation(allocation.key, now)
         if removed is not None and removed.node is not None:
-            if self.nodes.release(removed.node, removed.key) and is_counted:
+            if self.nodes.release(removed.node, removed.key):
                 queue.release(removed.amounts)
-            if removed.is_preempted and is_counted:
+            if removed.is_preempted:
                 queue.remove_preempting(removed.amounts)
         self._close(application)
         if not timed_out and not application.is_over:
@@ -251,7 +263,7 @@ class Partition:
             application.fail(now)
         else:
             application.resume()
-        for allocation in sorted(application.allocations.values(), key=lambda allocation: allocation.created):
+        for allocation in application.allocations.values():
             if not allocation.is_preempted:
                 allocation.is_released = True
                 self.expired.append(allocation)

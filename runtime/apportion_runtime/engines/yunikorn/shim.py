@@ -18,9 +18,9 @@ from apportion_runtime.admission.objects import annotations_of, namespace_of
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts, pod_facts
 from apportion_runtime.engines.yunikorn.allocations import Allocation
 from apportion_runtime.engines.yunikorn.amounts import Amounts, plus
-from apportion_runtime.engines.yunikorn.applications import Application, Phase
+from apportion_runtime.engines.yunikorn.applications import HARD, Application, Phase
 from apportion_runtime.engines.yunikorn.partition import Partition, RefusedError
-from apportion_runtime.engines.yunikorn.placement import place
+from apportion_runtime.engines.yunikorn.placement import FORCED_TAG, place
 from apportion_runtime.engines.yunikorn.pods import (
     TaskGroup,
     accepts_preemption,
@@ -33,10 +33,13 @@ from apportion_runtime.engines.yunikorn.pods import (
     task_groups_of,
     user_of,
 )
+from apportion_runtime.engines.yunikorn.queues import Queue
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.scenario.format import Manifest
 
 _PARENT_QUEUE_TAG, _NAMESPACE_TAG = "namespace.parentqueue", "namespace"
+_SHORTEST_TIMEOUT_S = 0.001
+"""The timeout of placeholders whose time is over (pkg/common/utils.go of yunikorn-core)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -101,7 +104,7 @@ class Shim:
         if known is not None and known.core is not None and not known.core.is_over:
             return known.core.queue.path
         try:
-            return place(self._rules, self._partition.queues, self._tags(made), queue_named(made)).path
+            return self._place(made).path
         except RefusedError:
             return ""
 
@@ -159,23 +162,28 @@ class Shim:
             return known
         groups = self._task_groups(made) if gang else ()
         style = gang_style_of(made)
+        left_s = style.timeout_s + math.floor(pod.record.created or self._cluster_state.now) - self._cluster_state.now
         submission = self._submissions[name] = Submission(None)
         try:
-            queue = place(self._rules, self._partition.queues, self._tags(made), queue_named(made))
             core = Application(
                 name,
-                queue,
+                self._place(made),
                 user_of(made),
                 self._created(self._cluster_state.now),
                 self._partition.limits,
                 _total(groups) if groups else None,
-                style.timeout_s,
+                max(left_s, _SHORTEST_TIMEOUT_S),
                 style.style,
             )
             self._partition.add_application(core)
         except RefusedError as wrong:
             submission.why = f"application {name} was rejected: {wrong}"
             return submission
+        if style.has_timeout and left_s <= 0:
+            if groups and style.style == HARD:
+                submission.why = f"application {name} failed: the timeout of its placeholders is over"
+                return submission
+            groups = ()
         submission.core = core
         submission.is_reserving = bool(groups)
         self._n_reserving += submission.is_reserving
@@ -191,7 +199,8 @@ class Shim:
         key = f"{core.name}/{group.name}/{created[1]}"
         placeholder = Allocation(
             key, core, group.amounts, created, first.priority, group.name, is_placeholder=True,
-            may_be_preempted=accepts_preemption({**made, "metadata": {}}, self._classes), may_preempt=first.may_preempt,
+            may_be_preempted=accepts_preemption({**made, "metadata": {"annotations": group.annotations}}, self._classes),
+            may_preempt=first.may_preempt,
         )  # fmt: skip
         spec = {**group.spec, "schedulerName": SCHEDULER, "containers": ()}
         metadata = {"name": f"tg-{created[1]}", "namespace": namespace_of(made), "uid": key}
@@ -230,9 +239,14 @@ class Shim:
         self._n_created += 1
         return float(math.floor(at)), self._n_created
 
+    def _place(self, made: Manifest) -> Queue:
+        """Return the queue of a new application. Raises `RefusedError`."""
+        partition = self._partition
+        return place(self._rules, partition.queues, self._tags(made), queue_named(made), partition.recovery_queue)
+
     def _tags(self, made: Manifest) -> Mapping[str, str]:
         namespace = namespace_of(made)
-        tags = {_NAMESPACE_TAG: namespace}
+        tags = {_NAMESPACE_TAG: namespace, FORCED_TAG: "true" if made["spec"].get("nodeName") else "false"}
         found = self._cluster_state.store.get("Namespace", "", namespace)
         placed = None if found is None else annotations_of(found).get(PARENT_QUEUE_ANNOTATION)
         return {**tags, _PARENT_QUEUE_TAG: placed} if placed else tags

@@ -228,6 +228,41 @@ workloads:
     assert [fact.at_s for fact in facts(history, "bound", "train")] == [70.0, 70.0, 302.0, 302.0]
 
 
+def test_pods_that_run_without_a_queue_are_in_the_recovery_queue() -> None:
+    old = '{kind: Pod, apiVersion: v1, metadata: {name: old, namespace: z}, spec: {schedulerName: yunikorn, nodeName: gpu-0000, restartPolicy: Never, containers: [{name: m, resources: {limits: {nvidia.com/gpu: "2"}}}]}}'
+    history = run(
+        "nodes: [{pool: gpu, count: 1, gpus: 2, cpu: 32, memory: 128Gi}]\n"
+        f"workloads:\n- {{duration: 10m, manifest: {old}}}\n"
+        "- {name: x, namespace: a, pods: 1, gpus: 1, at: 10s, duration: 10m, kind: Job}\n",
+        config_map(queue("a"), queue("default")), A,
+    )  # fmt: skip
+    assert {each.name: each.queue for each in history.workloads} == {"old": "root.@recovery@", "x": "root.a"}
+    assert [fact.why for fact in facts(history, "waiting", "x")] == ["no node has enough free resources"]
+
+
+@pytest.mark.parametrize(
+    ("style", "bound", "waits"),
+    [
+        ("Soft", [0.0], []),
+        ("Hard", [], ["application a.old failed: the timeout of its placeholders is over"]),
+    ],
+)
+def test_gang_of_an_old_pod_has_no_placeholders(style: str, bound: list[float], waits: list[str]) -> None:
+    parameters = f"placeholderTimeoutInSeconds=60 gangSchedulingStyle={style}"
+    job = json.loads(gang("old", 8, **{"yunikorn.apache.org/schedulingPolicyParameters": parameters}))
+    template = job["spec"]["template"]
+    metadata = {
+        **template["metadata"],
+        "name": "old",
+        "namespace": "a",
+        "creationTimestamp": "2020-01-01T00:00:00Z",
+    }
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+    history = run(TWO + f"workloads:\n- {{duration: 10m, manifest: {json.dumps(pod)}}}\n", config_map(queue("a")), A)
+    assert [fact.at_s for fact in facts(history, "bound", "old")] == bound
+    assert [fact.why for fact in facts(history, "waiting", "old")] == waits
+
+
 def test_limit_for_users_counts_pods_of_the_recorded_user() -> None:
     limits = [{"limit": "ann", "users": ["ann"], "maxresources": {GPU: "1"}}]
     ann = '{yunikorn.apache.org/user.info: \'{"user": "ann"}\'}'
