@@ -30,9 +30,11 @@ def test_all_decisions_match_yunikorn() -> None:
         check(case)
         n_cases += 1
         exercised.update(case["exercises"])
-    assert n_cases >= 380
+    assert n_cases >= 400
     assert exercised["evicted"] >= 50, exercised
     assert exercised["reservation used"] >= 50, exercised
     assert exercised["placeholder gone"] >= 50, exercised
     assert exercised["evicted on a required node"] >= 10, exercised
+    assert exercised["app forced"] >= 10, exercised
+    assert exercised["node joins again"] >= 2, exercised
     assert min(exercised.values()) >= 1, exercised
