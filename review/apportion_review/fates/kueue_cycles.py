@@ -11,12 +11,13 @@ from functools import partial
 
 from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_review.fates.kueue_workloads import KueueCluster
+from apportion_runtime.engines.kueue.last_cycle import Repetition
 from apportion_runtime.engines.kueue.object_reader import selects
 from apportion_runtime.engines.kueue.observed_workloads import pending_of
 from apportion_runtime.engines.kueue.pending_queue import PendingQueue
 from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.engines.kueue.records import Holder, Pending, Queue
-from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Repetition, Rules, run_cycle
+from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Rules, run_cycle
 
 _MAX_COMPARISONS = 600_000
 """Limit of queue heads times workloads with quota: about two seconds."""
