@@ -9,8 +9,8 @@ Source: yunikorn-core pkg/scheduler/objects/sorters.go at be3bb487.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from apportion_runtime.engines.yunikorn.amounts import (
     Amounts,
@@ -97,7 +97,7 @@ def ordered_applications(leaf: Queue, *, with_placeholders: bool = False) -> lis
         return found
     by_priority = leaf.settings.sorts_by_priority
     if leaf.settings.sort_policy != FAIR:
-        key = (
+        key: Callable[[Application], tuple[Any, ...]] = (
             (lambda a: (-a.priority, a.submitted))
             if by_priority
             else (lambda a: (a.submitted[0], -a.priority, a.submitted[1]))
