@@ -12,7 +12,7 @@ import pytest
 from apportion_api.yunikorn.configuration import partition_of, placement_rule_of, queue_of
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engines.yunikorn.rules import RULES
-from apportion_compiler.engines.yunikorn.rules.config import check_node_sort_policy
+from apportion_compiler.engines.yunikorn.rules.config import check_node_sort_policy, parse_config
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.limits import (
     check_limit_max_applications,
@@ -62,6 +62,12 @@ def test_file_verdict_matches_yunikorn(case: Mapping[str, Any]) -> None:
     rejected = [verdict for verdict in RULES.check([config_map], []) if verdict.effect is Effect.REJECTED]
     assert [verdict.message for verdict in rejected] == ([] if case["valid"] else [case["error"]])
     assert all(verdict.field.startswith('data["queues.yaml"]') and verdict.index == 0 for verdict in rejected)
+
+
+def test_root_queue_in_upper_case_is_rejected_when_the_partition_is_created() -> None:
+    with pytest.raises(ConfigRefusedError, match="partition cannot be created without root queue") as refused:
+        parse_config("partitions: [{name: default, queues: [{name: Root, queues: [{name: a}]}]}]")
+    assert refused.value.path == "partitions[0].queues[0].name"
 
 
 @pytest.mark.parametrize("case", PARTS, ids=lambda case: case["name"].replace("/", "-"))

@@ -1,6 +1,6 @@
-"""The complete validation of a `queues.yaml`, as in YuniKorn (ParseAndValidateConfig).
+"""The complete validation of a `queues.yaml`, as in YuniKorn (ParseAndValidateConfig, newPartitionContext).
 
-Source: pkg/common/configs at be3bb487. It ends at the first fault and rejects the whole file.
+Source: pkg/common/configs and pkg/scheduler/partition.go at be3bb487. It ends at the first fault and rejects the whole file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from apportion_api.yunikorn.configuration import Partition, partitions_of
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
-from apportion_compiler.engines.yunikorn.rules.limits import check_limit_max_applications, check_limit_resources
+from apportion_compiler.engines.yunikorn.rules.limits import ROOT, check_limit_max_applications, check_limit_resources
 from apportion_compiler.engines.yunikorn.rules.placement import check_placement_rules
 from apportion_compiler.engines.yunikorn.rules.queues import (
     check_max_applications,
@@ -55,6 +55,10 @@ def _validated(partitions: tuple[Partition, ...]) -> tuple[Partition, ...]:
         check_limit_resources(root)
         check_limit_max_applications(root)
         validated.append(checked)
+    for root in map(root_of, validated):
+        # The checks ignore the case of the name; the scheduler does not (partition.go, initialPartitionFromConfig).
+        if root.name != ROOT:
+            raise ConfigRefusedError("partition cannot be created without root queue", f"{root.path}.name")
     return tuple(validated)
 
 
