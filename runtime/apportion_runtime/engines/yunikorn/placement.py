@@ -44,7 +44,7 @@ def place(
     for name, value in rules:
         named = tags.get(value, "") if name == TAG else provided
         found = queues.get(_path(named)) if named else None
-        if found is not None and found.is_leaf and found.name != RECOVERY_QUEUE:
+        if found is not None and found.is_leaf and (found.name != RECOVERY_QUEUE or is_forced(tags)):
             return found
     if is_forced(tags):
         return recovery()
