@@ -59,7 +59,7 @@ def _everyone(resource: str, total: float, k_value: float, queues: Sequence[Queu
         # KAI leaves out a queue whose parent it does not know.
         if queue.parent in requests:
             requests[queue.parent] += requests[queue.name]
-    demands = [
+    claims = [
         ClaimInputs(
             queue.name,
             queue.labels.get(QUEUE_ID_LABEL, queue.name),
@@ -68,7 +68,7 @@ def _everyone(resource: str, total: float, k_value: float, queues: Sequence[Queu
         )
         for queue in queues
     ]
-    return DivisionInputs("kai", resource, total, {"kValue": k_value}, tuple(demands))
+    return DivisionInputs("kai", resource, total, {"kValue": k_value}, tuple(claims))
 
 
 def _declared(queue: Queue) -> dict[str, Number]:
@@ -104,7 +104,7 @@ def kai_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -> Iterat
 
 
 def _of_session(shares: Shares, k_value: float, resource: str, queue_ids: Mapping[str, str]) -> DivisionInputs:
-    demands: list[ClaimInputs] = []
+    claims: list[ClaimInputs] = []
     pending = list(reversed(shares.roots))
     while pending:
         queue = pending.pop()
@@ -117,9 +117,9 @@ def _of_session(shares: Shares, k_value: float, resource: str, queue_ids: Mappin
             "created": queue.created,
             "usage": queue.usage[_GPU],
         }
-        demands.append(ClaimInputs(queue.name, queue_ids.get(queue.name, queue.name), queue.parent or None, numbers))
+        claims.append(ClaimInputs(queue.name, queue_ids.get(queue.name, queue.name), queue.parent or None, numbers))
         pending += reversed(shares.children_of(queue))
-    return DivisionInputs("kai", resource, float(shares.total[_GPU]), {"kValue": k_value}, tuple(demands))
+    return DivisionInputs("kai", resource, float(shares.total[_GPU]), {"kValue": k_value}, tuple(claims))
 
 
 def kai_divisions(inputs: DivisionInputs) -> Iterator[Division]:
@@ -128,29 +128,29 @@ def kai_divisions(inputs: DivisionInputs) -> Iterator[Division]:
     pending: list[tuple[str | None, float]] = [(None, float(inputs.total))]
     while pending:
         parent, total = pending.pop()
-        known = {demand.name: demand for demand in children.get(parent, ())}
+        known = {claim.name: claim for claim in children.get(parent, ())}
         if not known:
             continue
-        demands = sorted((_core_claim(demand) for demand in known.values()), key=lambda demand: demand.name)
+        claims = sorted((_demand_of(claim) for claim in known.values()), key=lambda claim: claim.name)
         record = core.Record()
-        left = core.divide(total, demands, float(inputs.settings["kValue"]), record)
+        left = core.divide(total, claims, float(inputs.settings["kValue"]), record)
         yield Division(
             parent,
             total,
-            tuple(Claim(c.name, known[c.name].queue, known[c.name].numbers, c.share) for c in demands),
+            tuple(Claim(c.name, known[c.name].queue, known[c.name].numbers, c.share) for c in claims),
             tuple(Round(made.priority, made.number, made.left, made.weights) for made in record.rounds),
             tuple(Step(s.name, _PHASES.get(s.phase, s.phase), s.round, s.amount) for s in record.steps),
             left,
         )
-        pending += [(demand.name, demand.share) for demand in reversed(demands)]
+        pending += [(claim.name, claim.share) for claim in reversed(claims)]
 
 
-def _core_claim(demand: ClaimInputs) -> core.QueueDemand:
+def _demand_of(claim: ClaimInputs) -> core.QueueDemand:
     def number(name: str) -> float:
-        return float(demand.numbers[name] or 0)
+        return float(claim.numbers[name] or 0)
 
     return core.QueueDemand(
-        demand.name,
+        claim.name,
         number("deserved"),
         number("limit"),
         number("weight"),
