@@ -101,8 +101,9 @@ def main(folder: str, name: str | None = None, *seeds: str) -> None:
     sys.path.insert(0, str(ROOT))
     if name is not None:
         finder.mutation = _named(folder, name)
-        sys.stdout.write(f"{_noticed(folder, seeds)}\n")
+        sys.stdout.write(f"{_noticed(folder, _recorded(folder), seeds)}\n")
         return
+    recorded = _recorded(folder)
     _timelines(folder)
     for line in sys.stdin:
         if os.fork() == 0:
@@ -110,7 +111,7 @@ def main(folder: str, name: str | None = None, *seeds: str) -> None:
             mutation = _named(folder, name)
             finder.mutation = mutation if mutates else None
             finder.unload(mutation["module"])
-            sys.stdout.write(f"{_noticed(folder, seeds)}\n")
+            sys.stdout.write(f"{_noticed(folder, recorded, seeds)}\n")
             return
         if os.wait()[1] != 0:
             sys.stdout.write("failed\n")
@@ -125,12 +126,16 @@ def _timelines(folder: str) -> ModuleType:
     return importlib.import_module(f"tests.conformance.{folder.partition('_')[0]}_timelines")
 
 
-def _noticed(folder: str, seeds: Sequence[str]) -> str:
+def _recorded(folder: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the recorded cases, each with its seed."""
+    cases = importlib.import_module("tests.conformance.random_cases").cases(folder)
+    return [(seed_of(case), case) for case in cases]
+
+
+def _noticed(folder: str, recorded: Sequence[tuple[str, dict[str, Any]]], seeds: Sequence[str]) -> str:
     """Return the seed of the first case that differs, or an empty string."""
     agrees = _timelines(folder).agrees
-    recorded = importlib.import_module("tests.conformance.random_cases").cases(folder)
-    asked = ((seed_of(case), case) for case in recorded)
-    return next((seed for seed, case in asked if (not seeds or seed in seeds) and not _agrees(agrees, case)), "")
+    return next((seed for seed, case in recorded if (not seeds or seed in seeds) and not _agrees(agrees, case)), "")
 
 
 def _agrees(agrees: Callable[[Mapping[str, Any]], bool], case: Mapping[str, Any]) -> bool:
