@@ -20,7 +20,7 @@ from apportion_runtime.engines.volcano.gang_places import best_places, lacks_pla
 from apportion_runtime.engines.volcano.group_state import Phase
 from apportion_runtime.engines.volcano.insufficient import insufficient
 from apportion_runtime.engines.volcano.jobs import Job, Status, Task
-from apportion_runtime.engines.volcano.node_ranking import fits_on, tie_key
+from apportion_runtime.engines.volcano.node_ranking import fits_on
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement
@@ -251,8 +251,9 @@ def _take_place(session: Session, statement: Statement, task: Task, places: Shap
     node = session.nodes.get(session.nominated.get(task.uid, ""))
     if node is None or not places.fits(node.row):
         found = best_places(session, task, places, ranking, idle=True)
-        found = found or best_places(session, task, places, ranking, idle=False)
-        node = found[0] if len(found) == 1 else max(found, key=lambda each: tie_key(each.name))
+        if not len(found):
+            found = best_places(session, task, places, ranking, idle=False)
+        node = session.last(found)
     if places.is_idle(node.row):
         session.allocate(statement, task, node)
     else:

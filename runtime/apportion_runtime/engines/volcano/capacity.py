@@ -130,7 +130,7 @@ class Capacity:
         self.fault = ""
         self._levels: dict[tuple[str, str], int] = {}
         self._below_common: dict[tuple[str, str], tuple[Queue, Queue]] = {}
-        """Of two queues, the queues below their lowest common ancestor on their paths."""
+        """Of two leaf queues of equal priority, the queues below their lowest common ancestor on their paths."""
         self.version = 0
         self.queues = {name: _queue(spec) for name, spec in known.items()}
         for queue in self.queues.values():
@@ -287,7 +287,9 @@ class Capacity:
 
     def compare(self, left: str, right: str) -> int:
         """Compare two queues by queue order."""
-        one, other = self.queues[left], self.queues[right]
+        above, one, other = self._below_common.get((left, right)), self.queues[left], self.queues[right]
+        if above is not None:
+            return _by_share(*above) or _by_age(one, other)
         if one.spec.priority != other.spec.priority:
             return other.spec.priority - one.spec.priority
         if not self.hierarchy:
@@ -295,14 +297,12 @@ class Capacity:
         if self.is_leaf(left) != self.is_leaf(right):
             return -1 if self.is_leaf(left) else 1
         if self.is_leaf(left):
-            above = self._below_common.get((left, right))
-            if above is None:
-                level = self.level(left, right)
-                one_above, other_above = (
-                    self.queues[queue.ancestors[level + 1]] if level + 1 < len(queue.ancestors) else queue
-                    for queue in (one, other)
-                )
-                above = self._below_common[left, right] = one_above, other_above
+            level = self.level(left, right)
+            one_above, other_above = (
+                self.queues[queue.ancestors[level + 1]] if level + 1 < len(queue.ancestors) else queue
+                for queue in (one, other)
+            )
+            above = self._below_common[left, right] = one_above, other_above
             return _by_share(*above) or _by_age(one, other)
         return _by_share(one, other) or _by_age(one, other)
 

@@ -120,7 +120,7 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
     if evicts or not session.capacity.refused(task.queue, task.request):
         if places is not None and (ranking := session.ranking(task)) is not None:
             best = best_places(session, task, places, ranking, idle=False)
-            session.pipeline(statement, task, min(best, key=lambda node: node.name), nominates=False)
+            session.pipeline(statement, task, session.nodes.all[int(best[0])], nominates=False)
             return True
         nodes = _by_score(
             session, task, holders, lambda node: agreed_victims(session, task, may_leave(node), "Preemptable")
@@ -163,7 +163,7 @@ def _is_eligible(session: Session, task: Task) -> bool:
     node = session.nodes.get(name)
     if node is None:
         return False
-    filter_status = session.predicates(task)[node.name]
+    ((_, filter_status),) = session.filtered(task, (node,))
     if filter_status is None and task.uid in session.prepared:
         return False
     is_final = filter_status is not None and filter_status.for_good

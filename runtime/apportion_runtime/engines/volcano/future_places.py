@@ -8,9 +8,10 @@ counted again only for nodes that changed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from apportion_runtime.engines.kube_scheduler.equivalence import EquivalenceClass, alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
@@ -25,6 +26,7 @@ from apportion_runtime.snapshots.pod_requests import PODS
 _MOST_SHAPES = 256
 _MOST_CLASSES = 10_000
 _MOST_CHANGES = 100_000
+_MOST_STATES = 20_000
 
 
 class ShapePlaces:
@@ -49,6 +51,7 @@ class ShapePlaces:
         self._is_idle = np.zeros(n_nodes, dtype=np.bool_)
         """Whether a pod fits on the idle resources of a node."""
         self._scores = np.zeros(n_nodes)
+        self._known_scores: dict[Hashable, float] = {}
         self._unscored: set[int] = set()
         self._statuses: list[FilterStatus | None] = [None] * n_nodes
         self._is_bound = [False] * n_nodes
@@ -85,23 +88,33 @@ class ShapePlaces:
         """Return whether a pod fits on the idle resources of a node."""
         return bool(self._is_idle[row])
 
-    def best(self, score: Callable[[NodeState], float], *, idle: bool) -> list[NodeState]:
-        """Return the nodes with the highest score among those where a pod fits.
+    def best(self, score: Callable[[NodeState], float], *, idle: bool) -> npt.NDArray[np.intp]:
+        """Return the rows of the nodes with the highest score among those where a pod fits, in ascending order.
 
         Args:
-            score: Returns the score of a node. It depends only on the node.
+            score: Returns the score of a node. It depends only on the resources of the node, also as scores see them.
             idle: Whether only nodes with enough idle resources count.
         """
-        nodes = self._nodes.all
         rows = np.flatnonzero(self._is_idle if idle else self._by_row)
         if len(rows) > 1:
             if self._unscored:
                 for row in self._unscored.intersection(rows.tolist()):
-                    self._scores[row] = score(nodes[row])
+                    self._scores[row] = self._score(self._nodes.all[row], score)
                     self._unscored.discard(row)
             scores = self._scores[rows]
             rows = rows[scores == scores.max()]
-        return [nodes[row] for row in rows.tolist()]
+        return rows
+
+    def _score(self, node: NodeState, score: Callable[[NodeState], float]) -> float:
+        """Return the score of a node, which is known for nodes with the same resources."""
+        seen = self._places.seen.get(node.name)
+        key = node.state_key, None if seen is None else seen.state_key
+        known = self._known_scores.get(key)
+        if known is None:
+            if len(self._known_scores) >= _MOST_STATES:
+                self._known_scores.clear()
+            known = self._known_scores[key] = score(node)
+        return known
 
     @property
     def why_full(self) -> str:

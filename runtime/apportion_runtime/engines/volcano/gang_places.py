@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRanking
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.volcano.future_places import ShapePlaces
@@ -41,8 +44,8 @@ def _has_many(session: Session, tasks: Sequence[Task]) -> bool:
 
 def best_places(
     session: Session, task: Task, places: ShapePlaces, ranking: NodeRanking, *, idle: bool
-) -> list[NodeState]:
-    """Return the nodes with the best score among those where a pod fits.
+) -> npt.NDArray[np.intp]:
+    """Return the rows of the nodes with the best score among those where a pod fits, in ascending order.
 
     Args:
         session: The cycle.

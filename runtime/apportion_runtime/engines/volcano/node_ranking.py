@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.volcano.configuration import SchedulerConfiguration
@@ -60,8 +61,10 @@ class Rankings:
             without: Rows that are not considered.
         """
         rows = ranking.best_of(ranking.feasible(0, len(self._nodes.all), without).rows)
-        if not len(rows):
-            return None
+        return self.last(rows) if len(rows) else None
+
+    def last(self, rows: npt.NDArray[np.intp]) -> int:
+        """Return the row among equal nodes that is selected, in the order of `tie_key`."""
         if len(rows) == 1:
             return int(rows[0])
         if self._epoch != self._nodes.epoch:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from apportion_api.volcano.configuration import Plugin, SchedulerConfiguration
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import Filters
@@ -255,6 +258,10 @@ class Session:
         named = {node.name: found[node.name] for node in others}
         named[self.nodes.all[best].name] = ranking.score(best)
         return self.nodes.get(max(named, key=lambda name: (named[name], tie_key(name))))
+
+    def last(self, rows: npt.NDArray[np.intp]) -> NodeState:
+        """Return the node that is selected among equal ones."""
+        return self.nodes.all[self._rankings.last(rows)]
 
     def scored(self, task: Task, nodes: Sequence[NodeState]) -> dict[str, float]:
         """Return the score of each node."""
