@@ -91,7 +91,7 @@ class NodeState:
         self._counts = counts
         self._changes = changes
         self.row = row
-        # Incremented with each change of its pods or of their order.
+        # Incremented with each change of its pods, of their order or, by Volcano, of their statuses.
         self.version = 0
 
     def add(self, pod: PodFacts) -> None:

@@ -28,6 +28,7 @@ from apportion_runtime.engines.volcano.jobs import Job, Status, Task
 from apportion_runtime.engines.volcano.node_ranking import Rankings
 from apportion_runtime.engines.volcano.pod_groups import NO_QUEUE, OWN_MINIMUM, group_of, is_preemptable, role_of
 from apportion_runtime.engines.volcano.queue_totals import QueueTotals
+from apportion_runtime.engines.volcano.running_tasks import RunningTasks
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement
 from apportion_runtime.engines.volcano.unsupported_requests import unsupported_request
@@ -60,6 +61,7 @@ class Volcano(PlainEngine):
         self._jobs: dict[str, Job] = {}
         self._index = JobIndex()
         self._tasks: dict[str, Task] = {}
+        self._running_tasks = RunningTasks(self._tasks)
         self._coming: dict[str, Task] = {}
         """Pods created since the start of the last cycle."""
         self._others: dict[str, None] = {}
@@ -198,6 +200,7 @@ class Volcano(PlainEngine):
             nominated=self._nominated,
             rankings=self._rankings,
             totals=self._totals,
+            running=self._running_tasks,
         )
         nominated = dict(self._nominated)
         run_actions(session)
@@ -261,10 +264,10 @@ class Volcano(PlainEngine):
             facts = self.pods.facts(uid)
             assert facts is not None
             task.pod = facts
+        task.node = self._nodes.get(pod.record.node or "")
         status = _status(pod)
         if task.status is not status:
             task.become(status)
-        task.node = self._nodes.get(pod.record.node or "")
         task.is_evicted = pod.leaving == ENDED_BY_EVICTION
 
     def _is_deleted(self, job: Job) -> bool:

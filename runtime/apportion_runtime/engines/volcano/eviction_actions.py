@@ -6,17 +6,16 @@ BuildVictimsPriorityQueue); the preemptable functions of priority, gang, conform
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
-from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.volcano.configuration import is_decided_by
-from apportion_runtime.engines.volcano.gang_places import best_places, lacks_places
-from apportion_runtime.engines.volcano.jobs import HOLDING, Job, Status, Task
+from apportion_runtime.engines.volcano.gang_places import best_places, lacks_places, ranked_places
+from apportion_runtime.engines.volcano.jobs import Job, Status, Task
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.reclaim_rules import may_reclaim
-from apportion_runtime.engines.volcano.session import Session
+from apportion_runtime.engines.volcano.session import Session, is_candidate
 from apportion_runtime.engines.volcano.statement import Statement, merge
 from apportion_runtime.engines.volcano.victims import agreed_victims, fits_without, has_victim, tiers_of, victim_queue
 
@@ -108,15 +107,11 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
     def may_leave(node: NodeState) -> list[Task]:
         return [
             other
-            for other in (_on(session, node) if node.name in holders else ())
-            if other.preemptable
-            and other.status is Status.RUNNING
-            and other.queue == task.queue
-            and (other.job is task.job) is in_job
-            and (not task.is_best_effort or other.is_best_effort)
+            for other in (session.running.on(node).get(task.queue, ()) if node.name in holders else ())
+            if (other.job is task.job) is in_job and (not task.is_best_effort or other.is_best_effort)
         ]
 
-    nodes: list[tuple[NodeState, bool]] = []
+    nodes: Iterable[tuple[NodeState, bool]] = ()
     if evicts or not session.capacity.refused(task.queue, task.request):
         if places is not None and (ranking := session.ranking(task)) is not None:
             best = best_places(session, task, places, ranking, idle=False)
@@ -239,23 +234,16 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
         return
     yields = tiers_of(session.configuration, "Reclaimable")
     known: dict[tuple[object, ...], bool] = {}
+    others = {name for name, queue in queues.items() if queue.spec.reclaimable} - {task.queue}
     # Whether a node passes the filters does not depend on the pods whose eviction is tried on the nodes before it.
-    for node, filter_status in session.filtered(task, session.nodes.all):
-        if filter_status is not None and filter_status.for_good:
+    for node in session.candidates(task):
+        candidates = session.running.of_queues(node, others)
+        if not candidates:
             continue
-        candidates = [
-            other
-            for other in _on(session, node)
-            if other.preemptable
-            and other.status is Status.RUNNING
-            and other.queue != task.queue
-            and other.queue in queues
-            and queues[other.queue].spec.reclaimable
-        ]
         if not has_victim(session, task, candidates, yields, known) and not session.fits_later(task, node):
             continue
         # There must be a possible victim, although after an earlier eviction no further one may be needed.
-        if not candidates or not fits_without(session, task, node, candidates):
+        if not fits_without(session, task, node, candidates):
             continue
         victims = agreed_victims(session, task, candidates, "Reclaimable")
         if not fits_without(session, task, node, victims):
@@ -273,16 +261,12 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
         session.unpreemptable_requests.add(search)
 
 
-def _on(session: Session, node: NodeState) -> list[Task]:
-    """Return the running pods on a node; upstream has them in any order, here in that of their ids."""
-    found = [session.tasks[uid] for uid in sorted(node.pods) if uid in session.tasks]
-    return [task for task in found if task.status in HOLDING]
-
-
 def _by_score(
     session: Session, task: Task, holders: Collection[str], victims: Callable[[NodeState], list[Task]]
-) -> list[tuple[NodeState, bool]]:
-    """Return the nodes where a pod fits, if necessary instead of victims, the best first, and whether it can run there now.
+) -> Iterator[tuple[NodeState, bool]]:
+    """Yield the nodes where a pod fits, if necessary instead of victims, the best first, and whether it can run there now.
+
+    An attempt on a node that is discarded has no effect on the others.
 
     Args:
         session: The cycle.
@@ -290,37 +274,22 @@ def _by_score(
         holders: The names of the nodes that may have victims.
         victims: Returns the victims on a node.
     """
-    known: dict[str, bool] = {}
-
-    def is_enough(node: NodeState) -> bool:
-        found = known.get(node.name)
-        if found is None:
-            found = session.fits_later(task, node) or (
-                node.name in holders and fits_without(session, task, node, victims(node))
-            )
-            known[node.name] = found
-        return found
-
-    ranking = session.ranking(task)
-    if ranking is not None:
-        # On a node without victims and without releasing or pipelined pods, the pod fits only if its ranking says so.
-        changing = session.changing()
-        others = {node.name: node for node in changing}
-        others |= {name: node for name in holders if (node := session.nodes.get(name)) is not None}
-        has_other = len(ranking.feasible(0, 1, frozenset(node.row for node in changing)).rows) > 0
-        if not has_other and not any(
-            _is_candidate(status) and is_enough(node) for node, status in session.filtered(task, others.values())
-        ):
-            return []
+    ranking, places = session.ranking(task), session.places(task)
+    if ranking is not None and places is not None:
+        rows = [node.row for name in holders if (node := session.nodes.get(name)) is not None]
+        for row in ranked_places(session, task, places, ranking, rows):
+            node = session.nodes.all[row]
+            if places.fits(row) or fits_without(session, task, node, victims(node)):
+                yield node, session.admits(task, node)
+        return
     found = session.predicates(task)
-    nodes = [node for node in session.nodes.all if _is_candidate(found[node.name])]
-    enough = [node for node in nodes if is_enough(node)]
+    nodes = [node for node in session.nodes.all if is_candidate(found[node.name])]
+    enough = [
+        node
+        for node in nodes
+        if session.fits_later(task, node) or (node.name in holders and fits_without(session, task, node, victims(node)))
+    ]
     if len(enough) > 1:
         scored = session.scored(task, nodes)
         enough.sort(key=lambda node: (-scored[node.name], node.name))
-    return [(node, found[node.name] is None) for node in enough]
-
-
-def _is_candidate(status: FilterStatus | None) -> bool:
-    """Return whether evictions may make room on a node. Source: framework/session.go (PredicateForPreemptAction)."""
-    return status is None or not status.for_good
+    yield from ((node, found[node.name] is None) for node in enough)

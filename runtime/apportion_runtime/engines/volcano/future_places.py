@@ -8,7 +8,7 @@ counted again only for nodes that changed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,8 @@ class ShapePlaces:
         self._by_row = np.zeros(n_nodes, dtype=np.int64)
         self._is_idle = np.zeros(n_nodes, dtype=np.bool_)
         """Whether a pod fits on the idle resources of a node."""
+        self._is_excluded = np.zeros(n_nodes, dtype=np.bool_)
+        """Whether a filter excludes a node regardless of its pods."""
         self._scores = np.zeros(n_nodes)
         self._known_scores: dict[Hashable, float] = {}
         self._unscored: set[int] = set()
@@ -97,13 +99,34 @@ class ShapePlaces:
         """
         rows = np.flatnonzero(self._is_idle if idle else self._by_row)
         if len(rows) > 1:
-            if self._unscored:
-                for row in self._unscored.intersection(rows.tolist()):
-                    self._scores[row] = self._score(self._nodes.all[row], score)
-                    self._unscored.discard(row)
-            scores = self._scores[rows]
+            scores = self._scores_of(rows, score)
             rows = rows[scores == scores.max()]
         return rows
+
+    def in_order(self, score: Callable[[NodeState], float], others: Collection[int]) -> list[int]:
+        """Return the rows of the nodes where a pod fits, and of others that no filter excludes, by score and name.
+
+        Args:
+            score: As for `best`.
+            others: The rows of the others.
+        """
+        may = self._by_row > 0
+        may[list(others)] = True
+        may &= ~self._is_excluded
+        rows = np.flatnonzero(may)
+        if len(rows) > 1:
+            rows = rows[np.argsort(-self._scores_of(rows, score), kind="stable")]
+        found: list[int] = rows.tolist()
+        return found
+
+    def _scores_of(self, rows: npt.NDArray[np.intp], score: Callable[[NodeState], float]) -> npt.NDArray[np.float64]:
+        """Return the scores of some nodes."""
+        if self._unscored:
+            for row in self._unscored.intersection(rows.tolist()):
+                self._scores[row] = self._score(self._nodes.all[row], score)
+                self._unscored.discard(row)
+        scores: npt.NDArray[np.float64] = self._scores[rows]
+        return scores
 
     def _score(self, node: NodeState, score: Callable[[NodeState], float]) -> float:
         """Return the score of a node, which is known for nodes with the same resources."""
@@ -127,6 +150,7 @@ class ShapePlaces:
         node = self._nodes.all[row]
         n_places, is_idle, is_bound = 0, False, False
         status = self._filters.fixed_status(node)
+        self._is_excluded[row] = status is not None
         if status is None:
             n_places, is_idle, status, is_bound = self._places_on(node)
         before = self._statuses[row]

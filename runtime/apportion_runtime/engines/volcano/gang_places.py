@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -54,10 +54,28 @@ def best_places(
         ranking: Its ranking, which implies that the score of a node does not depend on other nodes.
         idle: Whether only nodes with enough idle resources count.
     """
+    return places.best(_score(session, task, places, ranking), idle=idle)
 
+
+def ranked_places(
+    session: Session, task: Task, places: ShapePlaces, ranking: NodeRanking, others: Collection[int]
+) -> list[int]:
+    """Return the rows of the nodes where a pod fits, and of some others that are not excluded, the best first.
+
+    Args:
+        session: The cycle.
+        task: The pod.
+        places: The places for it.
+        ranking: Its ranking, as in `best_places`.
+        others: The rows of the other nodes.
+    """
+    return places.in_order(_score(session, task, places, ranking), others)
+
+
+def _score(session: Session, task: Task, places: ShapePlaces, ranking: NodeRanking) -> Callable[[NodeState], float]:
     def score(node: NodeState) -> float:
         if places.is_changing(node) or not ranking.is_feasible(node.row):
             return session.scored(task, (node,))[node.name]
         return ranking.score(node.row)
 
-    return places.best(score, idle=idle)
+    return score

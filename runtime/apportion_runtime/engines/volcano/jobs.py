@@ -50,10 +50,12 @@ class Task:
     is_evicted: bool = False
 
     def become(self, status: Status) -> None:
-        """Set the status."""
+        """Set the status; the pods of its node have another version then."""
         self.job.count_out(self)
         self.status = status
         self.job.count_in(self)
+        if self.node is not None:
+            self.node.version += 1
 
     @property
     def uid(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apportion_api.volcano.configuration import Plugin, SchedulerConfiguration
+from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRanking
@@ -25,6 +26,7 @@ from apportion_runtime.engines.volcano.node_ranking import TOO_MANY_PODS, Rankin
 from apportion_runtime.engines.volcano.plugin_scores import plugin_scores
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.queue_totals import QueueTotals
+from apportion_runtime.engines.volcano.running_tasks import RunningTasks
 from apportion_runtime.engines.volcano.statement import Statement
 from apportion_runtime.snapshots.pod_requests import PODS, add
 
@@ -41,6 +43,7 @@ class Session:
         nominated: The nominated node of each pod.
         rankings: The rankings of the nodes.
         totals: The totals of the queues at the last cycle; None counts all jobs.
+        running: The pods that may be evicted, as of the last cycle; None reads all of them.
 
     Attributes:
         wanting: The jobs with pending pods at the start of the cycle.
@@ -63,6 +66,7 @@ class Session:
         nominated: Mapping[str, str],
         rankings: Rankings,
         totals: QueueTotals | None = None,
+        running: RunningTasks | None = None,
     ) -> None:
         self.configuration = configuration
         self.nodes = nodes
@@ -70,6 +74,7 @@ class Session:
         self.index = index
         self.nominated = nominated
         self.tasks = tasks
+        self.running = running or RunningTasks(tasks)
         self.unpreemptable_requests: set[object] = set()
         self.failed_requests: dict[object, tuple[str, ...]] = {}
         self.prepared: set[str] = set()
@@ -134,12 +139,12 @@ class Session:
         return (*self.rank(job), job.group.created, job.key)
 
     def nodes_of(self, queue: str) -> Collection[str]:
-        """Return the names of the nodes where pods of a queue ran when the cycle began."""
+        """Return the names of the nodes where preemptable pods of a queue ran when this was first asked in the cycle."""
         if self._nodes_by_queue is None:
             self._nodes_by_queue = {}
-            for task in self.tasks.values():
-                if task.node is not None and task.status is Status.RUNNING:
-                    self._nodes_by_queue.setdefault(task.queue, set()).add(task.node.name)
+            for node in self.nodes.all:
+                for each in self.running.on(node):
+                    self._nodes_by_queue.setdefault(each, set()).add(node.name)
         return self._nodes_by_queue.get(queue, ())
 
     def rank(self, job: Job) -> tuple[int, ...]:
@@ -208,6 +213,15 @@ class Session:
                 why = self._groups.refused(task.queue, node.record.labels)
                 filter_status = FilterStatus((why,), for_good=True) if why else None
             yield node, filter_status
+
+    def candidates(self, task: Task) -> Iterator[NodeState]:
+        """Yield the nodes where evictions may make room for a pod."""
+        if self._groups is None and not self.nodes.has_anti_affinity and alike_on_nodes(task.pod) is not None:
+            # The other filters of such a pod reject a node only until pods are evicted.
+            filters = Filters(task.pod, self._profile, self.nodes)
+            yield from (node for node in self.nodes.all if filters.fixed_status(node) is None)
+        else:
+            yield from (node for node, status in self.filtered(task, self.nodes.all) if is_candidate(status))
 
     def admits(self, task: Task, node: NodeState) -> bool:
         """Return whether a pod can run on a node regardless of free resources."""
@@ -393,6 +407,11 @@ class Session:
             if value > 0 and value > (node.free(name) if name in node.allocatable else 0) + coming.get(name, 0):
                 return False
         return True
+
+
+def is_candidate(status: FilterStatus | None) -> bool:
+    """Return whether evictions may make room on a node. Source: framework/session.go (PredicateForPreemptAction)."""
+    return status is None or not status.for_good
 
 
 def _asked(plugins: Iterable[Plugin], what: str) -> tuple[str, ...]:
