@@ -12,11 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apportion_runtime.engines.volcano import eviction_actions
-from apportion_runtime.engines.volcano.future_places import FuturePlaces
+from apportion_runtime.engines.kube_scheduler.nodes import NodeState
+from apportion_runtime.engines.volcano import eviction_actions, victims
+from apportion_runtime.engines.volcano.amounts import Amounts
+from apportion_runtime.engines.volcano.capacity import Capacity
+from apportion_runtime.engines.volcano.future_places import FuturePlaces, ShapePlaces
 from apportion_runtime.engines.volcano.job_index import JobIndex
-from apportion_runtime.engines.volcano.jobs import Job
+from apportion_runtime.engines.volcano.jobs import Job, Task
 from apportion_runtime.engines.volcano.model import MODEL as VOLCANO
+from apportion_runtime.engines.volcano.reclaim_rules import reclaimable
+from apportion_runtime.engines.volcano.running_tasks import RunningTasks
+from apportion_runtime.engines.volcano.session import Session, is_candidate
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.scenario.format import Incident, NodeShape, Pool, Scenario, Work
 from apportion_runtime.sim.scenario.workload_manifests import Size, WorkloadFields, manifest_of
@@ -60,12 +66,39 @@ tiers:
 )
 
 _Patch = AbstractContextManager[Any]
+
+
+@contextmanager
+def _forgetful() -> Iterator[None]:
+    on = RunningTasks.on
+
+    def read_again(running: RunningTasks, node: NodeState) -> Any:
+        running._known.clear()
+        return on(running, node)
+
+    def is_first_victim(capacity: Capacity, reclaimer: str, request: Amounts, victim: Task) -> bool:
+        return bool(reclaimable(capacity, reclaimer, request, (victim,)))
+
+    with (
+        patch.object(RunningTasks, "on", read_again),
+        patch.object(victims, "is_first_victim", is_first_victim),
+        patch.object(ShapePlaces, "_score", lambda _, node, score: score(node)),
+        patch.object(Session, "candidates", _candidates),
+    ):
+        yield
+
+
+def _candidates(session: Session, task: Task) -> Iterator[NodeState]:
+    return (node for node, status in session.filtered(task, session.nodes.all) if is_candidate(status))
+
+
 OFF: dict[str, Callable[[], _Patch]] = {
     "places of a shape": lambda: patch.object(FuturePlaces, "of", lambda *_: None),
     "jobs beyond their minimum": lambda: patch.object(JobIndex, "has_surplus", lambda *_: True),
     "queues that may reclaim": lambda: patch.object(eviction_actions, "_may_reclaim", lambda *_: True),
     "nodes without victims": lambda: patch.object(eviction_actions, "has_victim", lambda *_: True),
     "known fit errors": lambda: patch.object(Job, "fit_error", Job._new_fit_error),
+    "known pods, victims and scores": _forgetful,
 }
 """Patches that disable each shortcut."""
 

@@ -94,6 +94,14 @@ class NodeState:
         # Incremented with each change of its pods, of their order or, by Volcano, of their statuses.
         self.version = 0
 
+    def copy(self) -> NodeState:
+        """Return a copy, which is not counted among the nodes."""
+        made = NodeState(self.record, self.allocatable, row=self.row, shape=self.shape)
+        made.pods, made.requested = dict(self.pods), dict(self.requested)
+        made.nonzero_cpu, made.nonzero_memory = self.nonzero_cpu, self.nonzero_memory
+        made.n_anti_affinity, made.n_affinity = self.n_anti_affinity, self.n_affinity
+        return made
+
     def add(self, pod: PodFacts) -> None:
         """Add a pod."""
         self.pods[pod.uid] = pod

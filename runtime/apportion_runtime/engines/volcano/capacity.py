@@ -119,6 +119,8 @@ class Capacity:
         fault: Why nothing is scheduled; empty if the tree is valid.
         changed: The queues whose amounts may differ from those at the end of the previous cycle.
         version: The number of changes of allocations.
+        known_victims: Whether pods of some queues and requests may be reclaimed for others, with the allocations that this
+            depends on, of which each is replaced by another mapping when it changes.
     """
 
     def __init__(
@@ -129,9 +131,11 @@ class Capacity:
         self.ancestor_level = ancestor_level if hierarchy else 0
         self.fault = ""
         self._levels: dict[tuple[str, str], int] = {}
+        self._paths: dict[str, tuple[Queue, ...]] = {}
         self._below_common: dict[tuple[str, str], tuple[Queue, Queue]] = {}
         """Of two leaf queues of equal priority, the queues below their lowest common ancestor on their paths."""
         self.version = 0
+        self.known_victims: dict[object, tuple[tuple[Amounts, ...], bool]] = {}
         self.queues = {name: _queue(spec) for name, spec in known.items()}
         for queue in self.queues.values():
             self._place(queue)
@@ -208,9 +212,13 @@ class Capacity:
             queue.real = _bounded(plus(exceeding(resources, guaranteed), queue.guarantee), queue.capability)
             queue.deserved = largest(_bounded(queue.deserved, queue.real), queue.guarantee)
 
-    def path(self, name: str) -> list[Queue]:
+    def path(self, name: str) -> tuple[Queue, ...]:
         """Return a queue and its ancestors, itself first."""
-        return [self.queues[each] for each in reversed((*self.queues[name].ancestors, name))]
+        found = self._paths.get(name)
+        if found is None:
+            names = reversed((*self.queues[name].ancestors, name))
+            found = self._paths[name] = tuple(self.queues[each] for each in names)
+        return found
 
     def is_leaf(self, name: str) -> bool:
         """Return whether a queue can run jobs."""

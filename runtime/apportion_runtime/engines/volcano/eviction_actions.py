@@ -233,16 +233,15 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
     if search is not None and search in session.unpreemptable_requests:
         return
     yields = tiers_of(session.configuration, "Reclaimable")
-    known: dict[tuple[object, ...], bool] = {}
     others = {name for name, queue in queues.items() if queue.spec.reclaimable} - {task.queue}
     # Whether a node passes the filters does not depend on the pods whose eviction is tried on the nodes before it.
     for node in session.candidates(task):
+        if not has_victim(session, task, node, others, yields) and not session.fits_later(task, node):
+            continue
         candidates = session.running.of_queues(node, others)
+        # There must be a possible victim, although after an earlier eviction no further one may be needed.
         if not candidates:
             continue
-        if not has_victim(session, task, candidates, yields, known) and not session.fits_later(task, node):
-            continue
-        # There must be a possible victim, although after an earlier eviction no further one may be needed.
         if not fits_without(session, task, node, candidates):
             continue
         victims = agreed_victims(session, task, candidates, "Reclaimable")

@@ -21,6 +21,8 @@ from apportion_runtime.engines.volcano.amounts import (
 )
 from apportion_runtime.engines.volcano.capacity import ROOT, Capacity, Queue
 
+_MOST_KNOWN = 100_000
+
 
 class Victim(Protocol):
     """A potential victim."""
@@ -45,6 +47,26 @@ def may_reclaim(capacity: Capacity, name: str, request: Amounts) -> bool:
         return False
     asked = [queue, *(above for above in levels_above(capacity, queue) if above.name != ROOT)]
     return any(has_room_somewhere(plus(each.allocated, request), each.deserved, request) for each in asked)
+
+
+def is_first_victim(capacity: Capacity, reclaimer: str, request: Amounts, victim: Victim) -> bool:
+    """Return whether a pod may be reclaimed before any other.
+
+    Args:
+        capacity: The queues.
+        reclaimer: The reclaiming queue.
+        request: Request of the pending pod.
+        victim: The pod.
+    """
+    key = reclaimer, *request.items(), victim.queue, *victim.request.items()
+    path = capacity.path(victim.queue)[: capacity.ancestor_level + 1]
+    known = capacity.known_victims.get(key)
+    if known is None or any(each.allocated is not held for each, held in zip(path, known[0], strict=True)):
+        if len(capacity.known_victims) >= _MOST_KNOWN:
+            capacity.known_victims.clear()
+        is_victim = bool(reclaimable(capacity, reclaimer, request, (victim,)))
+        known = capacity.known_victims[key] = tuple(each.allocated for each in path), is_victim
+    return known[1]
 
 
 def reclaimable(capacity: Capacity, reclaimer: str, request: Amounts, candidates: Sequence[Victim]) -> list[int]:

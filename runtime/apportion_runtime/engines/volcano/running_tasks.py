@@ -19,6 +19,8 @@ class RunningTasks:
         self._tasks = tasks
         self._known: dict[str, tuple[NodeState, int, Mapping[str, Sequence[Task]]]] = {}
         """By node, with the version of its pods."""
+        self._kinds: dict[str, tuple[Mapping[str, Sequence[Task]], Mapping[str, Sequence[Task]]]] = {}
+        """By node, with the pods that they are of."""
 
     def on(self, node: NodeState) -> Mapping[str, Sequence[Task]]:
         """Return the pods on a node by queue; upstream has them in any order, here in that of their ids."""
@@ -31,6 +33,18 @@ class RunningTasks:
                     found.setdefault(task.queue, []).append(task)
             known = self._known[node.name] = node, node.version, found
         return known[2]
+
+    def kinds(self, node: NodeState) -> Mapping[str, Sequence[Task]]:
+        """Return one of the pods of each request on a node, by queue."""
+        found = self.on(node)
+        known = self._kinds.get(node.name)
+        if known is None or known[0] is not found:
+            kinds = {
+                queue: [*{tuple(task.request.items()): task for task in tasks}.values()]
+                for queue, tasks in found.items()
+            }
+            known = self._kinds[node.name] = found, kinds
+        return known[1]
 
     def of_queues(self, node: NodeState, queues: Collection[str]) -> list[Task]:
         """Return the pods of some queues on a node, in the order of their ids."""

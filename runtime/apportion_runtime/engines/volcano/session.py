@@ -193,9 +193,7 @@ class Session:
         """
         known = self._seen.get(node.name)
         if known is None:
-            known = self._seen[node.name] = NodeState(node.record, node.allocatable)
-            for pod in node.pods.values():
-                known.add(pod)
+            known = self._seen[node.name] = node.copy()
         return known
 
     def predicates(self, task: Task) -> dict[str, FilterStatus | None]:

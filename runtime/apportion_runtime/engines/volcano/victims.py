@@ -6,14 +6,14 @@ reclaimable functions of priority, gang, conformance and capacity.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from apportion_api.volcano.configuration import Plugin, SchedulerConfiguration
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.volcano.amounts import fits, plus
 from apportion_runtime.engines.volcano.jobs import Task
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
-from apportion_runtime.engines.volcano.reclaim_rules import reclaimable
+from apportion_runtime.engines.volcano.reclaim_rules import is_first_victim, reclaimable
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.snapshots.pod_requests import PODS, total
 
@@ -109,35 +109,31 @@ def tiers_of(configuration: SchedulerConfiguration, what: str) -> list[list[str]
 
 
 def has_victim(
-    session: Session,
-    task: Task,
-    candidates: Sequence[Task],
-    tiers: Sequence[Sequence[str]],
-    known: dict[tuple[object, ...], bool],
+    session: Session, task: Task, node: NodeState, queues: Collection[str], tiers: Sequence[Sequence[str]]
 ) -> bool:
-    """Return whether reclaim may have a victim among candidates: a tier has none if any of its plugins allows none.
+    """Return whether reclaim may have a victim on a node: a tier has none if any of its plugins allows none.
 
     Args:
         session: The cycle.
         task: The pod.
-        candidates: The pods that may be evicted.
+        node: The node.
+        queues: The queues whose pods may be evicted.
         tiers: The plugins of each tier that select victims.
-        known: Whether the plugin capacity allows a pod of some queue and requests as the first victim.
     """
-
-    def gives(other: Task) -> bool:
-        key = other.queue, *other.request.items()
-        found = known.get(key)
-        if found is None:
-            # An earlier victim only brings its queue nearer to its deserved resources.
-            found = known[key] = bool(reclaimable(session.capacity, task.queue, task.request, (other,)))
-        return found
-
+    running, kinds = session.running.on(node), session.running.kinds(node)
+    # An earlier victim only brings its queue nearer to its deserved resources.
     return any(
-        ("gang" not in names or any(other.job.n_ready > other.job.least for other in candidates))
-        and ("capacity" not in names or any(map(gives, candidates)))
+        ("gang" not in names or any(other.job.n_ready > other.job.least for other in _of(running, queues)))
+        and (
+            "capacity" not in names
+            or any(is_first_victim(session.capacity, task.queue, task.request, other) for other in _of(kinds, queues))
+        )
         for names in tiers
     )
+
+
+def _of(tasks: Mapping[str, Sequence[Task]], queues: Collection[str]) -> Iterator[Task]:
+    return (task for queue, found in tasks.items() if queue in queues for task in found)
 
 
 def fits_without(session: Session, task: Task, node: NodeState, victims: Sequence[Task]) -> bool:
