@@ -20,9 +20,10 @@ from apportion_runtime.engines.volcano.future_places import FuturePlaces, ShapeP
 from apportion_runtime.engines.volcano.job_index import JobIndex
 from apportion_runtime.engines.volcano.jobs import Job, Task
 from apportion_runtime.engines.volcano.model import MODEL as VOLCANO
+from apportion_runtime.engines.volcano.node_ranking import is_candidate
 from apportion_runtime.engines.volcano.reclaim_rules import reclaimable
 from apportion_runtime.engines.volcano.running_tasks import RunningTasks
-from apportion_runtime.engines.volcano.session import Session, is_candidate
+from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.scenario.format import Incident, NodeShape, Pool, Scenario, Work
 from apportion_runtime.sim.scenario.workload_manifests import Size, WorkloadFields, manifest_of
@@ -83,7 +84,7 @@ def _forgetful() -> Iterator[None]:
         patch.object(RunningTasks, "on", read_again),
         patch.object(victims, "is_first_victim", is_first_victim),
         patch.object(ShapePlaces, "_score", lambda _, node, score: score(node)),
-        patch.object(Session, "candidates", _candidates),
+        patch.object(eviction_actions, "candidate_nodes", _candidates),
     ):
         yield
 

@@ -13,11 +13,19 @@ from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.volcano.configuration import is_decided_by
 from apportion_runtime.engines.volcano.gang_places import best_places, lacks_places, ranked_places
 from apportion_runtime.engines.volcano.jobs import Job, Status, Task
+from apportion_runtime.engines.volcano.node_ranking import is_candidate
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.reclaim_rules import may_reclaim
-from apportion_runtime.engines.volcano.session import Session, is_candidate
+from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement, merge
-from apportion_runtime.engines.volcano.victims import agreed_victims, fits_without, has_victim, tiers_of, victim_queue
+from apportion_runtime.engines.volcano.victims import (
+    agreed_victims,
+    candidate_nodes,
+    fits_without,
+    has_victim,
+    tiers_of,
+    victim_queue,
+)
 
 PREEMPT, RECLAIM = "preempt", "reclaim"
 
@@ -235,7 +243,7 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
     yields = tiers_of(session.configuration, "Reclaimable")
     others = {name for name, queue in queues.items() if queue.spec.reclaimable} - {task.queue}
     # Whether a node passes the filters does not depend on the pods whose eviction is tried on the nodes before it.
-    for node in session.candidates(task):
+    for node in candidate_nodes(session, task):
         if not has_victim(session, task, node, others, yields) and not session.fits_later(task, node):
             continue
         candidates = session.running.of_queues(node, others)

@@ -92,6 +92,13 @@ class NodeGroups:
         return 0.0 if affinity is None or group is None else affinity.score(group, is_ordered=self._is_ordered)
 
 
+def node_groups(
+    plugin: Plugin | None, affinities: Mapping[str, GroupAffinity | None], ancestors: Mapping[str, tuple[str, ...]]
+) -> NodeGroups | None:
+    """Return the plugin in a cycle; None if it is not enabled. The arguments are those of `NodeGroups`."""
+    return None if plugin is None else NodeGroups(plugin, affinities, ancestors)
+
+
 def _flag(written: object, *, default: bool) -> bool:
     if isinstance(written, bool):
         return written

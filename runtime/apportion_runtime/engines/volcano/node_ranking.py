@@ -121,6 +121,29 @@ def fits_on(request: Mapping[str, int], node: NodeState) -> bool:
     return True
 
 
+def fits_later(request: Mapping[str, int], node: NodeState, coming: Mapping[str, int] | None) -> bool:
+    """Return whether a pod fits into a node's future idle resources.
+
+    Args:
+        request: Its request.
+        node: The node.
+        coming: The releasing resources of the node, less those of pods pipelined there; None without such pods.
+    """
+    if coming is None:
+        return fits_on(request, node) and node.has_room
+    if not has_place(node, coming):
+        return False
+    for name, value in request.items():
+        if value > 0 and value > (node.free(name) if name in node.allocatable else 0) + coming.get(name, 0):
+            return False
+    return True
+
+
+def is_candidate(status: FilterStatus | None) -> bool:
+    """Return whether evictions may make room on a node. Source: framework/session.go (PredicateForPreemptAction)."""
+    return status is None or not status.for_good
+
+
 def has_place(node: NodeState, coming: Mapping[str, int]) -> bool:
     """Return whether one more pod fits on a node by their number, once its releasing resources are free.
 

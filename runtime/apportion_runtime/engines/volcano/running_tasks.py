@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.volcano.jobs import Status, Task
@@ -45,6 +45,14 @@ class RunningTasks:
             }
             known = self._kinds[node.name] = found, kinds
         return known[1]
+
+    def nodes_by_queue(self, nodes: Iterable[NodeState]) -> Mapping[str, Collection[str]]:
+        """Return the names of the nodes with pods of each queue."""
+        found: dict[str, set[str]] = {}
+        for node in nodes:
+            for queue in self.on(node):
+                found.setdefault(queue, set()).add(node.name)
+        return found
 
     def of_queues(self, node: NodeState, queues: Collection[str]) -> list[Task]:
         """Return the pods of some queues on a node, in the order of their ids."""

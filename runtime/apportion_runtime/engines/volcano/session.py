@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from apportion_api.volcano.configuration import Plugin, SchedulerConfiguration
-from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.node_ranking import NodeRanking
@@ -21,8 +20,14 @@ from apportion_runtime.engines.volcano.capacity import Capacity
 from apportion_runtime.engines.volcano.future_places import ShapePlaces
 from apportion_runtime.engines.volcano.job_index import JobIndex
 from apportion_runtime.engines.volcano.jobs import Job, Status, Task
-from apportion_runtime.engines.volcano.node_groups import NodeGroups
-from apportion_runtime.engines.volcano.node_ranking import TOO_MANY_PODS, Rankings, fits_on, has_place, tie_key
+from apportion_runtime.engines.volcano.node_groups import node_groups
+from apportion_runtime.engines.volcano.node_ranking import (
+    TOO_MANY_PODS,
+    Rankings,
+    fits_later,
+    has_place,
+    tie_key,
+)
 from apportion_runtime.engines.volcano.plugin_scores import plugin_scores
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.queue_totals import QueueTotals
@@ -53,6 +58,8 @@ class Session:
         leaving: Pods that a scheduler evicted before this cycle and that still exist; not pods that were deleted.
         bound: Pods that are bound in this cycle, or whose binds failed.
         touched: Pods whose status or node was changed in this cycle, also by statements that were discarded.
+        profile: kube-scheduler's plugins as Volcano uses them.
+        groups: The node groups; None without the plugin.
     """
 
     def __init__(
@@ -85,11 +92,13 @@ class Session:
         """By pod, the node of its last discarded attempt; None if that attempt had no victims."""
         self.committed: list[Statement] = []
         self._rankings = rankings
-        self._profile = rankings.profile
-        self._groups = _node_groups(configuration, capacity)
+        self.profile = rankings.profile
+        affinities = {name: queue.spec.affinity for name, queue in capacity.queues.items()}
+        ancestors = {name: queue.ancestors for name, queue in capacity.queues.items()}
+        self.groups = node_groups(configuration.plugin("nodegroup"), affinities, ancestors)
         self._coming: dict[str, dict[str, int]] = {}
         """The releasing resources of each node, less those of pods pipelined on it."""
-        self._nodes_by_queue: dict[str, set[str]] | None = None
+        self._nodes_by_queue: Mapping[str, Collection[str]] | None = None
         self._seen: dict[str, NodeState] = {}
         """Nodes as kube-scheduler's plugins see them: without evicted pods, and with pipelined ones."""
         tiers = (_asked(tier.plugins, "JobStarving") for tier in configuration.tiers)
@@ -141,10 +150,7 @@ class Session:
     def nodes_of(self, queue: str) -> Collection[str]:
         """Return the names of the nodes where preemptable pods of a queue ran when this was first asked in the cycle."""
         if self._nodes_by_queue is None:
-            self._nodes_by_queue = {}
-            for node in self.nodes.all:
-                for each in self.running.on(node):
-                    self._nodes_by_queue.setdefault(each, set()).add(node.name)
+            self._nodes_by_queue = self.running.nodes_by_queue(self.nodes.all)
         return self._nodes_by_queue.get(queue, ())
 
     def rank(self, job: Job) -> tuple[int, ...]:
@@ -202,24 +208,15 @@ class Session:
 
     def filtered(self, task: Task, nodes: Iterable[NodeState]) -> Iterator[tuple[NodeState, FilterStatus | None]]:
         """Yield some nodes, each with the reason why a pod cannot run there regardless of free resources."""
-        filters = Filters(task.pod, self._profile, self.nodes)
+        filters = Filters(task.pod, self.profile, self.nodes)
         for node in nodes:
             filter_status = filters.filter_status(node)
             if filter_status is None and not self._seen.get(node.name, node).has_room:
                 filter_status = TOO_MANY_PODS
-            if filter_status is None and self._groups is not None:
-                why = self._groups.refused(task.queue, node.record.labels)
+            if filter_status is None and self.groups is not None:
+                why = self.groups.refused(task.queue, node.record.labels)
                 filter_status = FilterStatus((why,), for_good=True) if why else None
             yield node, filter_status
-
-    def candidates(self, task: Task) -> Iterator[NodeState]:
-        """Yield the nodes where evictions may make room for a pod."""
-        if self._groups is None and not self.nodes.has_anti_affinity and alike_on_nodes(task.pod) is not None:
-            # The other filters of such a pod reject a node only until pods are evicted.
-            filters = Filters(task.pod, self._profile, self.nodes)
-            yield from (node for node in self.nodes.all if filters.fixed_status(node) is None)
-        else:
-            yield from (node for node, status in self.filtered(task, self.nodes.all) if is_candidate(status))
 
     def admits(self, task: Task, node: NodeState) -> bool:
         """Return whether a pod can run on a node regardless of free resources."""
@@ -234,11 +231,11 @@ class Session:
 
     def ranking(self, task: Task) -> NodeRanking | None:
         """Return the ranking of the nodes for a pod; None if every node has to be examined."""
-        return None if self._groups is not None else self._rankings.of(task.pod)
+        return None if self.groups is not None else self._rankings.of(task.pod)
 
     def places(self, task: Task) -> ShapePlaces | None:
         """Return the places for pods like one; None if every node has to be examined."""
-        if self._groups is not None or self.nodes.has_anti_affinity:
+        if self.groups is not None or self.nodes.has_anti_affinity:
             return None
         found = self._places.of(task.pod)
         return None if found is None or found.is_bound_by_pods else found
@@ -280,7 +277,7 @@ class Session:
         seen = [self._seen.get(node.name, node) for node in nodes]
         return plugin_scores(
             task, nodes, seen,
-            configuration=self.configuration, profile=self._profile, groups=self._groups, all_nodes=self.nodes,
+            configuration=self.configuration, profile=self.profile, groups=self.groups, all_nodes=self.nodes,
         )  # fmt: skip
 
     def allocate(self, statement: Statement, task: Task, node: NodeState) -> None:
@@ -396,29 +393,8 @@ class Session:
 
     def fits_later(self, task: Task, node: NodeState) -> bool:
         """Return whether a pod fits into a node's future idle resources."""
-        coming = self._coming.get(node.name)
-        if coming is None:
-            return fits_on(task.request, node) and node.has_room
-        if not has_place(node, coming):
-            return False
-        for name, value in task.request.items():
-            if value > 0 and value > (node.free(name) if name in node.allocatable else 0) + coming.get(name, 0):
-                return False
-        return True
-
-
-def is_candidate(status: FilterStatus | None) -> bool:
-    """Return whether evictions may make room on a node. Source: framework/session.go (PredicateForPreemptAction)."""
-    return status is None or not status.for_good
+        return fits_later(task.request, node, self._coming.get(node.name))
 
 
 def _asked(plugins: Iterable[Plugin], what: str) -> tuple[str, ...]:
     return tuple(plugin.name for plugin in plugins if plugin.name in ("priority", "gang") and plugin.does(what))
-
-
-def _node_groups(configuration: SchedulerConfiguration, capacity: Capacity) -> NodeGroups | None:
-    plugin = configuration.plugin("nodegroup")
-    if plugin is None:
-        return None
-    affinities = {name: queue.spec.affinity for name, queue in capacity.queues.items()}
-    return NodeGroups(plugin, affinities, {name: queue.ancestors for name, queue in capacity.queues.items()})

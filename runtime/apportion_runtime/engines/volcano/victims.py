@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from apportion_api.volcano.configuration import Plugin, SchedulerConfiguration
+from apportion_runtime.engines.kube_scheduler.equivalence import alike_on_nodes
+from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.volcano.amounts import fits, plus
 from apportion_runtime.engines.volcano.jobs import Task
+from apportion_runtime.engines.volcano.node_ranking import is_candidate
 from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.reclaim_rules import is_first_victim, reclaimable
 from apportion_runtime.engines.volcano.session import Session
@@ -134,6 +137,17 @@ def has_victim(
 
 def _of(tasks: Mapping[str, Sequence[Task]], queues: Collection[str]) -> Iterator[Task]:
     return (task for queue, found in tasks.items() if queue in queues for task in found)
+
+
+def candidate_nodes(session: Session, task: Task) -> Iterator[NodeState]:
+    """Yield the nodes where evictions may make room for a pod."""
+    nodes = session.nodes
+    if session.groups is None and not nodes.has_anti_affinity and alike_on_nodes(task.pod) is not None:
+        # The other filters of such a pod reject a node only until pods are evicted.
+        filters = Filters(task.pod, session.profile, nodes)
+        yield from (node for node in nodes.all if filters.fixed_status(node) is None)
+    else:
+        yield from (node for node, status in session.filtered(task, nodes.all) if is_candidate(status))
 
 
 def fits_without(session: Session, task: Task, node: NodeState, victims: Sequence[Task]) -> bool:
