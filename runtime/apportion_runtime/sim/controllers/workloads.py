@@ -33,6 +33,7 @@ from apportion_runtime.sim.kubelet.kubelet import Kubelet
 from apportion_runtime.sim.scenario.format import Manifest, Work
 
 _CRON_JOB = ("batch", "CronJob")
+_ASSIGNED = "spec.nodeName assigns its pod to a node without the scheduler, which is not simulated; remove it"
 _DEFAULT_NAMESPACE = "default"
 DELETED, LOST, REFUSED = "deleted", "lost", "refused"
 
@@ -79,6 +80,8 @@ class Workloads:
                 self.cron_jobs.begin(number, made)
                 return
             expansion = expand(made)
+            if any(slot.spec.get("nodeName") for slot in expansion.slots):
+                raise ValueError(_ASSIGNED)
         except (Conflict, GroupingError, KeyError, ValueError) as refused:
             self._refuse(number, f"{refused} is not simulated" if isinstance(refused, KeyError) else str(refused))
             return

@@ -335,3 +335,15 @@ def test_work_is_pending_without_nodes() -> None:
     history, _ = run("until: 1h\nworkloads: [{name: w, kind: Job, queue: a, gpus: 1, duration: 1h}]\n")
     assert history.workloads[0].started_s is None
     assert history.workloads[0].why_waiting
+
+
+def test_pod_that_is_assigned_to_a_node_is_refused() -> None:
+    history, _ = run(
+        NODES
+        + "workloads:\n- manifest: {apiVersion: v1, kind: Pod, metadata: {name: p, namespace: a, labels: {kai.scheduler/queue: a}}, "
+        "spec: {schedulerName: kai-scheduler, nodeName: n-0, containers: [{name: c, image: i}]}}\n  duration: 60s\n"
+    )
+    assert history.workloads[0].outcome == "refused"
+    assert history.workloads[0].why_waiting == (
+        "spec.nodeName assigns its pod to a node without the scheduler, which is not simulated; remove it"
+    )
