@@ -22,7 +22,7 @@ _PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") els
 settings.load_profile(_PROFILE)
 # A change must not fail because of a cluster that only its own run generated.
 # CI repeats the same examples, so that more of them cost time in every run and find nothing in the next one.
-settings.register_profile("thorough", settings.get_profile(_PROFILE), max_examples=1_000 if _PROFILE == "ci" else 2_000)
+settings.register_profile("thorough", settings.get_profile(_PROFILE), max_examples=500 if _PROFILE == "ci" else 2_000)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
