@@ -89,14 +89,18 @@ def _refresh(tree: QuotaTree, name: str) -> None:
     parent = tree.root
     for state in reversed(list(tree.upward(name))):
         if tree._scales_min:
+            scaled = state.scaled
             tree._scale(state, parent, total)
+            tree.n_scalings += state.scaled != scaled
         state.runtime = total = dict(parent._divide(total)[state.spec.name])
         parent = state
 
 
 def _current_runtime(tree: QuotaTree, name: str) -> Mapping[str, int]:
     before = [(state, state.scaled, state.runtime) for state in tree.upward(name)]
+    n_scalings = tree.n_scalings
     _refresh(tree, name)
+    tree.n_scalings = n_scalings
     found = tree.states[name].runtime
     for state, scaled, runtime in before:
         state.runtime = runtime

@@ -73,6 +73,9 @@ class Koordinator(PlainEngine):
         self._revocation = Revocation(
             self._accounts, delay_s=self._configuration.delay_s, start=cluster_state.clock.start
         )
+        if self._configuration.uses_runtime and self._configuration.scales_min:
+            # The scheduler refreshes all runtime quotas when it starts (controller.go, syncElasticQuotaRuntimeWorker).
+            cluster_state.request_cycle(cluster_state.now)
 
     def admit(self, made: Manifest) -> Manifest:
         """Return an object as it is stored.
@@ -132,7 +135,6 @@ class Koordinator(PlainEngine):
     def run_cycle(self) -> None:
         """Revoke pods of overused quotas, then place pods."""
         cluster_state = self.cluster_state
-        cluster_state.history.n_cycles += 1
         if self._node_version != cluster_state.records.node_version:
             self._node_version = cluster_state.records.node_version
             self._accounts.set_capacity(self._capacity())
@@ -142,8 +144,17 @@ class Koordinator(PlainEngine):
         elif self._configuration.uses_runtime:
             # The controller refreshes runtime quotas whether or not it revokes pods.
             self._revocation.refresh(cluster_state.now)
-        unplaced: list[PodFacts] = []
         waiting = self.pods.waiting()
+        if cluster_state.history.n_cycles or waiting:
+            self._schedule(waiting)
+        if self._configuration.uses_runtime and not self._revocation.is_settled:
+            cluster_state.request_cycle(self._revocation.next_refresh)
+
+    def _schedule(self, waiting: list[PodFacts]) -> None:
+        """Attempt every pending pod."""
+        cluster_state = self.cluster_state
+        cluster_state.history.n_cycles += 1
+        unplaced: list[PodFacts] = []
         for each in self._scheduler.run_cycle([pod for pod in waiting if self._scheduler.is_mine(pod.record)]):
             self.explain(each.pod, each.why)
             if not each.is_held:

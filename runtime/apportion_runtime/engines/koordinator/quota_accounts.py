@@ -6,7 +6,7 @@ core/group_quota_manager.go (OnPodAdd, ReservePod) at a7a1b76b.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from apportion_api.koordinator.names import DEFAULT_QUOTA, PREEMPTIBLE_LABEL, SYSTEM_QUOTA
@@ -88,6 +88,11 @@ class QuotaAccounts:
             whole = total(capacity[profile.tree])
             self._minima[profile.tree] = profile.root, {name: whole.get(name, 0) for name in profile.resources}
 
+    @property
+    def n_scalings(self) -> int:
+        """How often a refresh has changed the scaled guarantee of a quota."""
+        return sum(tree.n_scalings for tree in self._trees.values())
+
     def begin_cycle(self) -> None:
         """Set the guarantee of the root of each tree to the capacity of its nodes, as in every cycle."""
         for tree, (root, minimum) in self._minima.items():
@@ -137,18 +142,28 @@ class QuotaAccounts:
         state = self.state(quota)
         return state.runtime if self._configuration.uses_runtime else state.spec.maximum
 
+    def _limit_if_refreshed(self, quota: str) -> Mapping[str, int]:
+        """Return the limit that a quota would have after a refresh."""
+        return self.tree_of(quota).current_runtime(quota) if self._configuration.uses_runtime else self.limit(quota)
+
     def refresh(self, quota: str) -> None:
         """Refresh the runtime quotas of a quota and its ancestors."""
         self.tree_of(quota).refresh(quota)
 
-    def refusal(self, uid: str) -> str | None:
-        """Return why a pod exceeds its quota or that of an ancestor, in Koordinator's words; None if it does not."""
+    def refusal(self, uid: str, *, is_trial: bool = False) -> str | None:
+        """Return why a pod exceeds its quota or that of an ancestor, in Koordinator's words; None if it does not.
+
+        Args:
+            uid: The pod.
+            is_trial: Whether the runtime quotas stay as they are.
+        """
         pod = self._pods[uid]
-        if self._configuration.uses_runtime:
+        if self._configuration.uses_runtime and not is_trial:
             self.refresh(pod.quota)
+        limit_of = self._limit_if_refreshed if is_trial else self.limit
         state = self.state(pod.quota)
         request = state.masked(pod.request)
-        limit = self.limit(pod.quota)
+        limit = limit_of(pod.quota)
         # All resources that the quota uses are compared, also those that the pod does not request.
         over = exceeded(total((state.used, request)), limit)
         if over:
@@ -162,13 +177,15 @@ class QuotaAccounts:
                     f"nonPreemptibleUsed: {amounts_text(state.fixed)}, pod's request: {amounts_text(request)}, "
                     f"exceedDimensions: [{' '.join(over)}]"
                 )
-        return self._refused_above(pod, request) if self._configuration.checks_parents else None
+        return self._refused_above(pod, request, limit_of) if self._configuration.checks_parents else None
 
-    def _refused_above(self, pod: QuotaPod, request: Amounts) -> str | None:
+    def _refused_above(
+        self, pod: QuotaPod, request: Amounts, limit_of: Callable[[str], Mapping[str, int]]
+    ) -> str | None:
         path = [pod.quota]
         for state in list(self.tree_of(pod.quota).upward(pod.quota))[1:]:
             path.insert(0, state.spec.name)
-            limit = self.limit(state.spec.name)
+            limit = limit_of(state.spec.name)
             over = exceeded({key: amount + state.used.get(key, 0) for key, amount in request.items()}, limit)
             if over:
                 return _insufficient(f"quotaNameTopo: [{' '.join(path)}]", limit, state.used, request, over)

@@ -89,7 +89,10 @@ class QuotaState:
 
 
 class QuotaTree:
-    """The quotas of one tree; `n_changes` counts the changes that affect any runtime quota at its next refresh.
+    """The quotas of one tree.
+
+    `n_changes` counts the changes that affect any runtime quota at its next refresh, and `n_scalings` those of a scaled
+    guarantee by a refresh.
 
     Args:
         specs: Its quotas, parents first. Those named in `own` have no runtime quota, and the others divide what they do
@@ -106,6 +109,7 @@ class QuotaTree:
         self._total: dict[str, int] | None = None
         self._paths: dict[str, tuple[QuotaState, ...]] = {}
         self.n_changes = 0
+        self.n_scalings = 0
         for spec in specs:
             state = self.states[spec.name] = QuotaState(spec, scaled=spec.minimum)
             self.parent_of(state).children.append(state)
@@ -126,9 +130,13 @@ class QuotaTree:
             at = state.spec.parent
 
     def set_capacity(self, capacity: Amounts) -> None:
-        """Set the capacity that the tree divides, without the usage of the default and system quotas."""
+        """Set the capacity that the tree divides, without the usage of the default and system quotas.
+
+        A resource of which the last node has left stays, with none of it (group_quota_manager.go, OnNodeDelete).
+        """
+        capacity = {**dict.fromkeys(self._capacity, 0), **capacity}
         if self._capacity != capacity:
-            self._capacity = dict(capacity)
+            self._capacity = capacity
             self._total = None
             self.n_changes += 1
 
@@ -208,7 +216,9 @@ class QuotaTree:
             known = state.refreshed
             if known is None or known[0] != parent.version or (known[1] is not total and known[1] != total):
                 if self._scales_min:
+                    scaled = state.scaled
                     self._scale(state, parent, total)
+                    self.n_scalings += state.scaled is not scaled
                 state.refreshed = parent.version, total
                 state.runtime = parent.division(total)[state.spec.name]
             total, parent = state.runtime, state

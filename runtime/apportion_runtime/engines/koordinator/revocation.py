@@ -34,19 +34,31 @@ class Revocation:
         self._delay_s, self._start = delay_s, start
         self._since: dict[str, float] = {}
         self._refreshed = -math.inf
+        self._n_scalings = 0
+        """The changes of scaled guarantees before the last refresh of all quotas."""
         self._known: dict[tuple[str, bool], tuple[int, Amounts, bool]] = {}
         """Whether each quota exceeds its limit, or would after a refresh, its limit, and the changes of its amounts then."""
         self._leaves = [name for name, spec in accounts.quotas.specs.items() if not spec.is_parent]
 
     def refresh(self, now: float) -> None:
         """Refresh the runtime quotas if an interval has passed."""
-        if now >= self._next_refresh:
+        if now >= self.next_refresh:
             self._refreshed = now
+            self._n_scalings = self._accounts.n_scalings
             for name in self._leaves:
                 self._accounts.refresh(name)
 
     @property
-    def _next_refresh(self) -> float:
+    def is_settled(self) -> bool:
+        """Whether the next refresh changes nothing by itself.
+
+        A refresh that scales a guarantee leaves the runtime quotas of the siblings before it as they are.
+        """
+        return self._n_scalings == self._accounts.n_scalings
+
+    @property
+    def next_refresh(self) -> float:
+        """The time of the next refresh of all quotas."""
         if self._refreshed == -math.inf:
             return self._start
         return self._start + (math.floor((self._refreshed - self._start) / REFRESH_S) + 1) * REFRESH_S
@@ -70,7 +82,7 @@ class Revocation:
         """Return the time of the next refresh or eviction that may matter; infinite if there is none."""
         times = [since + self._delay_s for name, since in self._since.items() if self._has_victims(name)]
         if any(self._may_shrink(name) for name in self._leaves):
-            times.append(self._next_refresh)
+            times.append(self.next_refresh)
         return min((at for at in times if at > now), default=math.inf)
 
     def _has_victims(self, quota: str) -> bool:

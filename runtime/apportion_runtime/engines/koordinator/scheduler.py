@@ -252,7 +252,8 @@ class KoordScheduler(KubeScheduler):
         return fitting[max(range(len(fitting)), key=lambda i: (found[i], -i))]
 
     def _without_nodes(self, pod: PodFacts) -> _Failure:
-        return _Failure(NO_NODES, is_held=self._accounts.refusal(pod.uid) is not None)
+        # No plugin runs, so no runtime quota is refreshed (schedulePod in schedule_one.go).
+        return _Failure(NO_NODES, is_held=self._accounts.refusal(pod.uid, is_trial=True) is not None)
 
     def _preempt_within_quota(self, pod: PodFacts, statuses: Mapping[str, FilterStatus] | None) -> str:
         """Evict pods of a pod's quota for it; return why not, empty on success.
@@ -311,6 +312,8 @@ class KoordScheduler(KubeScheduler):
                 message=f"Preempted by pod {by.uid} on node {chosen.node.name}",
                 because=f"lower priority than {by.name} in quota {quota} ({victim.priority} < {pod.priority})",
             )  # fmt: skip
+        # The next pod is attempted after the scheduler's cache has removed and added them (updatePod in backend/cache/cache.go).
+        self.nodes.move_terminating()
         for uid, name in list(self._nominated.items()):
             other = self._facts(uid)
             if name == chosen.node.name and other is not None and other.priority < pod.priority:

@@ -215,7 +215,7 @@ class Nodes:
                     self._replace(known, self._made(known.record, here, known.row))
                     has_changed = True
         self._occupied.clear()
-        self._move_terminating()
+        self.move_terminating()
         if len(self.changes) > _MOST_CHANGES:
             self.changes.clear()
             self.epoch += 1
@@ -224,7 +224,7 @@ class Nodes:
             self._fixed.clear()
         return has_changed
 
-    def _move_terminating(self) -> None:
+    def move_terminating(self) -> None:
         """Move pods whose deletion began behind the others of their node, as kube-scheduler does with an updated pod."""
         for uid in self._changed_pods:
             pod = self._cluster_state.pods.get(uid)
