@@ -7,7 +7,7 @@ those that are bound with their nodes, and the runtime quotas afterwards.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from apportion_runtime.engines.koordinator.engine import Koordinator
 from apportion_runtime.engines.koordinator.model import MODEL
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.scenario.format import Scenario, Timing, Work
+from apportion_runtime.sim.scenario.format import Incident, Scenario, Timing, Work
 
 Made = dict[str, Any]
 STEP_S = 10.0
@@ -34,7 +34,7 @@ _PLUGINS = {
 
 
 def simulated(case: Mapping[str, Any]) -> list[Made]:
-    """The decisions of every run of the scheduler, as they are recorded."""
+    """Return the decisions of every run of the scheduler from the first recorded one on."""
     runs: list[Made] = []
 
     def engine(cluster_state: ClusterState) -> Koordinator:
@@ -44,20 +44,33 @@ def simulated(case: Mapping[str, Any]) -> list[Made]:
     timing = Timing(period_s=1.0, container_start_s=2.0)
     Cluster(
         tuple(_objects(case)),
-        Scenario(works=works, timing=timing, until_s=float(case["until"])),
+        Scenario(works=works, incidents=tuple(_incidents(case)), timing=timing, until_s=float(case["until"])),
         replace(MODEL, made_by=engine),
     ).run()
-    return runs
+    first = case["runs"][0]["at"]
+    return [run for run in runs if run["at"] >= first]
+
+
+def outcomes(case: Mapping[str, Any]) -> list[list[Made]]:
+    """Return the recorded outcomes of a case; there are `others` where Koordinator's decisions depend on chance."""
+    return [case["runs"], *case.get("others", ())]
 
 
 def difference(case: Mapping[str, Any]) -> str:
+    """Return where the simulation differs from the first recorded outcome; empty if it is one of the outcomes."""
+    runs = simulated(case)
+    found = [_difference(case["seed"], runs, outcome) for outcome in outcomes(case)]
+    return "" if "" in found else found[0]
+
+
+def _difference(seed: int | str, runs: Sequence[Made], outcome: Sequence[Made]) -> str:
     """Return the first run that differs from the recorded one, in its decisions or in a runtime quota; empty if none."""
     runtime: dict[str, dict[str, int]] = {}
-    for found, recorded in zip(simulated(case), case["runs"], strict=True):
+    for found, recorded in zip(runs, outcome, strict=True):
         runtime.update(recorded["runtime"])
         expected = {**recorded, "runtime": {name: runtime.get(name, {}) for name in found["runtime"]}}
         if found != expected:
-            return f"case {case['seed']} at {recorded['at']:g}s: {found}, recorded {expected}"
+            return f"case {seed} at {recorded['at']:g}s: {found}, recorded {expected}"
     return ""
 
 
@@ -144,13 +157,33 @@ def _objects(case: Mapping[str, Any]) -> Iterator[Made]:
             "value": each["value"],
             **policy,
         }
-    for node in case["nodes"]:
-        allocatable = node["allocatable"]
-        ready = [{"type": "Ready", "status": "True"}]
-        yield {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": node["name"], "labels": node["labels"]},
-            "spec": {"unschedulable": node["unschedulable"]},
-            "status": {"allocatable": allocatable, "capacity": allocatable, "conditions": ready},
-        }
+    joining = {event["name"] for event in case.get("events", ()) if event["what"] == "join"}
+    yield from (_node(node) for node in case["nodes"] if node["name"] not in joining)
+
+
+def _node(node: Mapping[str, Any]) -> Made:
+    allocatable = node["allocatable"]
+    ready = [{"type": "Ready", "status": "True"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": node["name"], "labels": node["labels"]},
+        "spec": {"unschedulable": node["unschedulable"]},
+        "status": {"allocatable": allocatable, "capacity": allocatable, "conditions": ready},
+    }
+
+
+def _incidents(case: Mapping[str, Any]) -> Iterator[Incident]:
+    nodes = {node["name"]: node for node in case["nodes"]}
+    namespaces = {pod["name"]: pod["namespace"] for pod in case["pods"]}
+    for event in case.get("events", ()):
+        at, name = float(event["at"]), event["name"]
+        match event["what"]:
+            case "join":
+                yield Incident(at, "made", makes=(_node(nodes[name]),))
+            case "leave":
+                yield Incident(at, "deleted", object=("Node", "", name))
+            case "drain":
+                yield Incident(at, "drains", node=name)
+            case _:
+                yield Incident(at, "deleted", object=("Pod", namespaces[name], name))

@@ -137,7 +137,7 @@ ENGINES: Mapping[str, RecordedEngine] = {
     "koordinator": RecordedEngine(
         "koordinator_random",
         _seed,
-        lambda case: [list(_koordinator(case["runs"]))],
+        lambda case: [list(_koordinator(outcome)) for outcome in koordinator_timelines.outcomes(case)],
         lambda case: list(_koordinator(koordinator_timelines.simulated(case))),
     ),
     "kueue": RecordedEngine(

@@ -180,7 +180,8 @@ class KoordScheduler(KubeScheduler):
         if too_few is not None:
             return _Failure(too_few, is_held=True)
         if not self.nodes.all:
-            return self._without_nodes(pods[0])
+            failures = [self._without_nodes(pod) for pod in pods]
+            return failures[0]
         assumed = self._assumed
         assumed.clear()
         self._victims_waiting.clear()
@@ -252,6 +253,9 @@ class KoordScheduler(KubeScheduler):
         return fitting[max(range(len(fitting)), key=lambda i: (found[i], -i))]
 
     def _without_nodes(self, pod: PodFacts) -> _Failure:
+        # The attempt ends its nomination (schedulingCycle in schedule_one.go, ErrNoNodesAvailable).
+        self._written.fail(pod.uid)
+        self._withdraw_nomination(pod.uid)
         # No plugin runs, so no runtime quota is refreshed (schedulePod in schedule_one.go).
         return _Failure(NO_NODES, is_held=self._accounts.refusal(pod.uid, is_trial=True) is not None)
 
