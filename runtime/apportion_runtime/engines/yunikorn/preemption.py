@@ -27,8 +27,8 @@ from apportion_runtime.engines.yunikorn.amounts import (
 from apportion_runtime.engines.yunikorn.nodes import Node, Nodes
 from apportion_runtime.engines.yunikorn.pending_requests import RETRY_S
 from apportion_runtime.engines.yunikorn.preemption_snapshots import (
+    Copies,
     QueueSnapshot,
-    duplicated,
     eligible_victims,
 )
 from apportion_runtime.engines.yunikorn.queues import Queue
@@ -92,7 +92,6 @@ class Preemptor:
         self._nodes_tried = nodes_tried
         is_beyond = is_beyond_guarantee(request.application.queue, request.amounts)
         self._snapshots = {} if is_beyond else eligible_victims(request)
-        self._path_of = {victim.key: path for path, each in self._snapshots.items() for victim in each.victims}
 
     def run(self) -> Preemption | None:
         """Return the victims, or None if preemption does not help."""
@@ -122,7 +121,7 @@ class Preemptor:
         """Return whether the queue stays within its guarantee with the request, once all victims are gone."""
         if not self._snapshots:
             return False
-        copies = duplicated(self._snapshots)
+        copies = Copies(self._snapshots)
         asking = copies[self._path]
         before = asking.remaining()
         if before is not None and fits_actual(before, self._amounts):
@@ -130,10 +129,10 @@ class Preemptor:
         # With each victim, what remains of the guarantees only grows, so that all of them decide.
         asking.add(self._amounts)
         has_victims = False
-        for snapshot in copies.values():
-            for victim in snapshot.victims:
+        for path, each in self._snapshots.items():
+            for victim in each.victims or ():
                 has_victims = True
-                snapshot.remove(victim.amounts)
+                copies[path].remove(victim.amounts)
         remaining = asking.remaining() if has_victims else None
         return remaining is not None and not _is_below_zero(remaining, self._amounts)
 
@@ -156,12 +155,9 @@ class Preemptor:
     def _node_victims(self, possible: Sequence[Node]) -> tuple[Node | None, Sequence[Allocation]]:
         """Return the node with the best victims, and the victims."""
         on_node: dict[str, list[Allocation]] = {}
-        for each in self._snapshots.values():
-            for victim in each.victims:
-                if victim.node is not None:
-                    on_node.setdefault(victim.node.name, []).append(victim)
-        for victims in on_node.values():
-            victims.sort(key=lambda victim: victim.victim_order)
+        for node in possible:
+            if victims := list(filter(self._is_victim, node.allocations.values())):
+                on_node[node.name] = sorted(victims, key=lambda victim: victim.victim_order)
         checks: list[tuple[int, str, Node, Sequence[Allocation]]] = []
         for node in possible:
             found = self._victims_on(node.available, on_node.get(node.name, ()))
@@ -169,6 +165,10 @@ class Preemptor:
                 checks.append((found[0], node.name, node, found[1]))
         checks.sort(key=lambda check: check[:2])
         return self._best(checks, on_node)
+
+    def _is_victim(self, allocation: Allocation) -> bool:
+        snapshot = self._snapshots.get(allocation.application.queue.path)
+        return snapshot is not None and snapshot.victims is not None and allocation in snapshot.victims
 
     def _best(
         self,
@@ -200,10 +200,10 @@ class Preemptor:
         if fits(available, self._amounts):
             return -1, []
         ordered = self._useful_first(available, potential)
-        copies = duplicated(self._snapshots)
+        copies = Copies(self._snapshots)
         free, needed, found = dict(available), -1, list[Allocation]()
         for victim in ordered:
-            snapshot = copies[self._path_of[victim.key]]
+            snapshot = copies[victim.application.queue.path]
             remaining = snapshot.remaining()
             if remaining is None or _is_below_zero(remaining, self._amounts):
                 snapshot.remove(victim.amounts)
@@ -215,11 +215,11 @@ class Preemptor:
 
     def _useful_first(self, available: Amounts, potential: Sequence[Allocation]) -> list[Allocation]:
         """Return the victims that reduce what is lacking, then the others that may leave."""
-        copies = duplicated(self._snapshots)
+        copies = Copies(self._snapshots)
         asking = copies[self._path]
         free, head, tail = dict(available), list[Allocation](), list[Allocation]()
         for victim in potential:
-            snapshot = copies[self._path_of[victim.key]]
+            snapshot = copies[victim.application.queue.path]
             if not self._try(victim, snapshot, asking):
                 continue
             if not _has_room(asking, victim):
@@ -239,15 +239,17 @@ class Preemptor:
         """Return further victims with which the queue gets room for the request; None if they do not suffice
         (calculateAdditionalVictims).
         """
-        copies = duplicated(self._snapshots)
+        copies = Copies(self._snapshots)
         asking = copies[self._path]
         seen = {victim.key for victim in chosen}
         for victim in chosen:
-            copies[self._path_of[victim.key]].remove(victim.amounts)
-        potential = [victim for each in self._snapshots.values() for victim in each.victims if victim.key not in seen]
+            copies[victim.application.queue.path].remove(victim.amounts)
+        potential = [
+            victim for each in self._snapshots.values() for victim in each.victims or () if victim.key not in seen
+        ]
         more: list[Allocation] = []
         for victim in sorted(potential, key=lambda victim: victim.victim_order):
-            snapshot = copies[self._path_of[victim.key]]
+            snapshot = copies[victim.application.queue.path]
             if not self._try(victim, snapshot, asking):
                 continue
             before = asking.remaining()

@@ -6,8 +6,8 @@ QueuePreemptionSnapshot) at be3bb487.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from apportion_runtime.engines.yunikorn.allocations import Allocation
 from apportion_runtime.engines.yunikorn.amounts import (
@@ -25,6 +25,44 @@ Snapshots = dict[str, "QueueSnapshot"]
 """By path."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafVictims:
+    """The allocations of a queue that may be evicted for a request; most searches read only those on a few nodes.
+
+    Attributes:
+        queue: The queue.
+        request: The request.
+        priority: The highest priority of victims, unless a fence protects none.
+        is_fenced: Whether they may have any priority.
+    """
+
+    queue: Queue
+    request: Allocation
+    priority: int
+    is_fenced: bool
+
+    def __iter__(self) -> Iterator[Allocation]:
+        for application in self.queue.applications.values():
+            yield from filter(self._may_leave, application.allocations.values())
+
+    def __contains__(self, allocation: Allocation) -> bool:
+        application = allocation.application
+        return (
+            self.queue.applications.get(application.name) is application
+            and application.allocations.get(allocation.key) is allocation
+            and self._may_leave(allocation)
+        )
+
+    def _may_leave(self, allocation: Allocation) -> bool:
+        return (
+            not self.request.amounts.keys().isdisjoint(allocation.amounts)
+            and not allocation.required_node
+            and not allocation.is_released
+            and not allocation.is_preempted
+            and (self.is_fenced or allocation.priority <= self.priority)
+        )
+
+
 @dataclass(slots=True, eq=False)
 class QueueSnapshot:
     """A queue at the time of a preemption.
@@ -35,7 +73,7 @@ class QueueSnapshot:
         allocated: Its usage, which changes as victims are tried.
         preempting: What is already being evicted.
         guaranteed: Its guarantee.
-        victims: The allocations that may be evicted.
+        victims: The allocations that may be evicted; None if there are none.
         asking: The queue of the request, in the queues that are not above all others.
     """
 
@@ -44,7 +82,7 @@ class QueueSnapshot:
     allocated: dict[str, int]
     preempting: Amounts
     guaranteed: Amounts | None
-    victims: list[Allocation] = field(default_factory=list[Allocation])
+    victims: LeafVictims | None = None
     asking: QueueSnapshot | None = None
 
     def add(self, amounts: Amounts) -> None:
@@ -80,23 +118,20 @@ class QueueSnapshot:
         return least(own, above)
 
 
-def duplicated(snapshots: Mapping[str, QueueSnapshot]) -> Snapshots:
-    """Return independent copies; their preempting queue is still that of the original."""
-    copies: Snapshots = {}
+class Copies(dict[str, QueueSnapshot]):
+    """Independent copies by path, each made when it is first read; their preempting queue is still that of the original."""
 
-    def copy(snapshot: QueueSnapshot) -> QueueSnapshot:
-        known = copies.get(snapshot.path)
-        if known is None:
-            parent = None if snapshot.parent is None else copy(snapshot.parent)
-            known = copies[snapshot.path] = QueueSnapshot(
-                snapshot.path, parent, dict(snapshot.allocated), snapshot.preempting, snapshot.guaranteed,
-                snapshot.victims, snapshot.asking,
-            )  # fmt: skip
-        return known
+    def __init__(self, originals: Mapping[str, QueueSnapshot]) -> None:
+        super().__init__()
+        self._originals = originals
 
-    for each in snapshots.values():
-        copy(each)
-    return copies
+    def __missing__(self, path: str) -> QueueSnapshot:
+        each = self._originals[path]
+        parent = None if each.parent is None else self[each.parent.path]
+        made = self[path] = QueueSnapshot(
+            path, parent, dict(each.allocated), each.preempting, each.guaranteed, each.victims, each.asking
+        )
+        return made
 
 
 def eligible_victims(request: Allocation) -> Snapshots:
@@ -112,7 +147,7 @@ def eligible_victims(request: Allocation) -> Snapshots:
     _collect(fence, snapshots, request, priorities, priorities[fence.path], fenced=False)
     kept: set[str] = set()
     for snapshot in snapshots.values():
-        if snapshot.victims or snapshot is asking:
+        if snapshot.victims is not None or snapshot is asking:
             above: QueueSnapshot | None = snapshot
             while above is not None:
                 kept.add(above.path)
@@ -180,15 +215,8 @@ def _collect_leaf(queue: Queue, snapshots: Snapshots, request: Allocation, prior
     snapshot = _snapshot(queue, snapshots, request.application.queue.path)
     remaining = snapshot.remaining()
     if remaining is None or not is_at_least_zero(remaining):
-        snapshot.victims = [
-            allocation
-            for application in queue.applications.values()
-            for allocation in application.allocations.values()
-            if not request.amounts.keys().isdisjoint(allocation.amounts)
-            and not allocation.required_node
-            and not allocation.is_released
-            and not allocation.is_preempted
-            and (fenced or allocation.priority <= priority)
-        ]
-    if not snapshot.victims:
-        del snapshots[queue.path]
+        victims = LeafVictims(queue, request, priority, fenced)
+        if any(True for _ in victims):
+            snapshot.victims = victims
+            return
+    del snapshots[queue.path]
