@@ -246,6 +246,7 @@ class Application:
             self.allocated = plus(self.allocated, allocation.amounts)
         self.submitted = min(self.submitted, allocation.created)
         self.allocations[allocation.key] = allocation
+        self.queue.victim_order = None
 
     def _use(self, allocation: Allocation) -> None:
         self.usage.add(self.user, self.queue, self.name, allocation.amounts)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import merge
 from typing import Protocol
 
 from apportion_runtime.engines.yunikorn.allocations import Allocation
@@ -78,6 +79,10 @@ class Preemptor:
         predicates: Decides which nodes are possible.
         now: The time.
         nodes_tried: Whether no node had room for the request without a preemption.
+
+    Attributes:
+        is_common: Whether its failure is that of every request of the same queue, amounts and priority without a reservation:
+            no node was examined further, and no reservation removed.
     """
 
     def __init__(
@@ -90,6 +95,7 @@ class Preemptor:
         self._predicates = predicates
         self._now = now
         self._nodes_tried = nodes_tried
+        self.is_common = True
         is_beyond = is_beyond_guarantee(request.application.queue, request.amounts)
         self._snapshots = {} if is_beyond else eligible_victims(request)
 
@@ -147,7 +153,7 @@ class Preemptor:
                         continue
                     if other.priority < self._request.priority and self._now - other.created[0] > _RESERVED_S:
                         other.application.unreserve(other.key)
-                        is_taken = False
+                        self.is_common = is_taken = False
             if node.is_schedulable and not is_taken and fits(node.capacity, self._amounts):
                 found.append(node)
         return found
@@ -164,6 +170,7 @@ class Preemptor:
             if found is not None and (found[1] or not self._nodes_tried):
                 checks.append((found[0], node.name, node, found[1]))
         checks.sort(key=lambda check: check[:2])
+        self.is_common = self.is_common and not checks
         return self._best(checks, on_node)
 
     def _is_victim(self, allocation: Allocation) -> bool:
@@ -244,11 +251,11 @@ class Preemptor:
         seen = {victim.key for victim in chosen}
         for victim in chosen:
             copies[victim.application.queue.path].remove(victim.amounts)
-        potential = [
-            victim for each in self._snapshots.values() for victim in each.victims or () if victim.key not in seen
-        ]
         more: list[Allocation] = []
-        for victim in sorted(potential, key=lambda victim: victim.victim_order):
+        leaves = [each.victims for each in self._snapshots.values() if each.victims is not None]
+        for victim in merge(*(leaf.in_order() for leaf in leaves), key=lambda victim: victim.victim_order):
+            if victim.key in seen:
+                continue
             snapshot = copies[victim.application.queue.path]
             if not self._try(victim, snapshot, asking):
                 continue

@@ -7,7 +7,7 @@ QueuePreemptionSnapshot) at be3bb487.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from apportion_runtime.engines.yunikorn.allocations import Allocation
 from apportion_runtime.engines.yunikorn.amounts import (
@@ -45,6 +45,16 @@ class LeafVictims:
         for application in self.queue.applications.values():
             yield from filter(self._may_leave, application.allocations.values())
 
+    def in_order(self) -> Iterator[Allocation]:
+        """Yield them in the order of victims."""
+        queue = self.queue
+        if queue.victim_order is None:
+            everyone = (
+                each for application in queue.applications.values() for each in application.allocations.values()
+            )
+            queue.victim_order = sorted(everyone, key=lambda each: each.victim_order)
+        return filter(self.__contains__, queue.victim_order)
+
     def __contains__(self, allocation: Allocation) -> bool:
         application = allocation.application
         return (
@@ -63,6 +73,13 @@ class LeafVictims:
         )
 
 
+@dataclass(slots=True)
+class Trial:
+    """How often the usage of any queue changed; what remains of guarantees depends on several queues."""
+
+    n_changes: int = 0
+
+
 @dataclass(slots=True, eq=False)
 class QueueSnapshot:
     """A queue at the time of a preemption.
@@ -75,6 +92,7 @@ class QueueSnapshot:
         guaranteed: Its guarantee.
         victims: The allocations that may be evicted; None if there are none.
         asking: The queue of the request, in the queues that are not above all others.
+        trial: The changes of the queues that are tried together.
     """
 
     path: str
@@ -84,9 +102,12 @@ class QueueSnapshot:
     guaranteed: Amounts | None
     victims: LeafVictims | None = None
     asking: QueueSnapshot | None = None
+    trial: Trial = field(default_factory=Trial)
+    _known: tuple[int, Amounts | None] = (-1, None)
 
     def add(self, amounts: Amounts) -> None:
         """Add usage, here and above."""
+        self.trial.n_changes += 1
         snapshot: QueueSnapshot | None = self
         while snapshot is not None:
             snapshot.allocated = plus(snapshot.allocated, amounts)
@@ -94,6 +115,7 @@ class QueueSnapshot:
 
     def remove(self, amounts: Amounts) -> None:
         """Remove usage, here and above."""
+        self.trial.n_changes += 1
         snapshot: QueueSnapshot | None = self
         while snapshot is not None:
             snapshot.allocated = minus(snapshot.allocated, amounts)
@@ -103,6 +125,13 @@ class QueueSnapshot:
         """Return what remains of the guarantees of the queue and its ancestors; negative if more is used
         (GetRemainingGuaranteedResource).
         """
+        n_changes, found = self._known
+        if n_changes != self.trial.n_changes:
+            found = self._remaining()
+            self._known = self.trial.n_changes, found
+        return found
+
+    def _remaining(self) -> Amounts | None:
         above = None if self.parent is None else self.parent.remaining()
         if not above and not self.guaranteed:
             return None
@@ -124,12 +153,20 @@ class Copies(dict[str, QueueSnapshot]):
     def __init__(self, originals: Mapping[str, QueueSnapshot]) -> None:
         super().__init__()
         self._originals = originals
+        self._trial = Trial()
 
     def __missing__(self, path: str) -> QueueSnapshot:
         each = self._originals[path]
         parent = None if each.parent is None else self[each.parent.path]
         made = self[path] = QueueSnapshot(
-            path, parent, dict(each.allocated), each.preempting, each.guaranteed, each.victims, each.asking
+            path,
+            parent,
+            dict(each.allocated),
+            each.preempting,
+            each.guaranteed,
+            each.victims,
+            each.asking,
+            self._trial,
         )
         return made
 

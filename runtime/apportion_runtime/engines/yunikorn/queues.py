@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from apportion_runtime.engines.yunikorn.amounts import Amounts, is_positive, least, minus, minus_existing, plus, pruned
 
 if TYPE_CHECKING:
+    from apportion_runtime.engines.yunikorn.allocations import Allocation
     from apportion_runtime.engines.yunikorn.applications import Application
 
 DEFAULT, FENCE, DISABLED = "default", "fence", "disabled"
@@ -90,6 +91,8 @@ class Queue:
     priorities: dict[str, int] = field(default_factory=dict[str, int])
     order: QueueOrder | None = None
     """The order of its child queues when they were sorted last."""
+    victim_order: list[Allocation] | None = None
+    """Its allocations in the order of victims, among them some that are gone; None if any was added since."""
 
     def __post_init__(self) -> None:
         self.path = self.name if self.parent is None else f"{self.parent.path}.{self.name}"

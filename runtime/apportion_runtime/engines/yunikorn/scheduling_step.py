@@ -22,6 +22,7 @@ from apportion_runtime.engines.yunikorn.attempts import (
     Attempts,
     note_postponed,
 )
+from apportion_runtime.engines.yunikorn.fitting_nodes import Shape
 from apportion_runtime.engines.yunikorn.nodes import Node
 from apportion_runtime.engines.yunikorn.partition import Eviction, Partition
 from apportion_runtime.engines.yunikorn.preemption import Preemptor, may_preempt
@@ -82,6 +83,8 @@ class _Stepper:
         self._predicates = partition.predicates
         self._now = now
         self._attempts = Attempts(partition, now)
+        self._failed: set[tuple[str, Shape, int, bool]] = set()
+        """Queues, amounts and priorities of requests for which a search for victims failed."""
 
     def run(self) -> Step | None:
         root = self._partition.root
@@ -139,6 +142,8 @@ class _Stepper:
 
     def _replaced(self, queue: Queue) -> Step | None:
         """Replace a placeholder by a request (TryPlaceholderAllocate)."""
+        if not self._partition.pending_requests.gangs:
+            return None
         if queue.is_leaf:
             applications = ordered_applications(queue, with_placeholders=True)
             return next(filter(None, map(self._replacement, applications)), None)
@@ -289,7 +294,17 @@ class _Stepper:
         self._attempts.forget()
         attempts[0] -= 1
         self._partition.n_attempts += 1
-        found = Preemptor(request, self._nodes, self._predicates, self._now, nodes_tried=nodes_tried).run()
+        # A step ends with its first change.
+        question = request.application.queue.path, request.shape, request.priority, nodes_tried
+        is_alike = request.key not in request.application.reservations and not self._partition.tries_all
+        if is_alike and question in self._failed:
+            return None
+        preemptor = Preemptor(request, self._nodes, self._predicates, self._now, nodes_tried=nodes_tried)
+        found = preemptor.run()
+        if not preemptor.is_common:
+            self._failed.clear()
+        elif found is None and is_alike:
+            self._failed.add(question)
         if found is None:
             return None
         self._evict(found.victims, request)
