@@ -5,8 +5,10 @@ Source: yunikorn-core pkg/scheduler/objects (node.go, nodesorting.go, node_colle
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from apportion_runtime.engines.yunikorn.amounts import Amounts, fits, minus, plus
@@ -104,6 +106,9 @@ class Node:
         return score
 
 
+_place = attrgetter("place")
+
+
 class Nodes:
     """The nodes of the partition, in the order of their policy.
 
@@ -132,6 +137,7 @@ class Nodes:
         """Add a node."""
         self._nodes[node.name] = node
         node.changes = self._changes
+        self._order = None
         self.touch(node)
 
     def remove(self, name: str) -> Node | None:
@@ -144,8 +150,15 @@ class Nodes:
 
     def touch(self, node: Node) -> None:
         """Update the place of a node after its allocations or capacity changed; other pods on it do not move it."""
-        node.score = self._score(node)
-        self._order = None
+        before, node.score = node.place, self._score(node)
+        order = self._order
+        if order is not None and before != node.place:
+            place = bisect_left(order, before, key=_place)
+            if place < len(order) and order[place] is node:
+                del order[place]
+                insort(order, node, key=_place)
+            else:
+                self._order = None
         self._changes.append(node)
 
     def ordered(self, *, with_reserved: bool) -> list[Node]:
@@ -155,7 +168,7 @@ class Nodes:
             with_reserved: Whether nodes with reservations are included.
         """
         if self._order is None:
-            self._order = sorted(self._nodes.values(), key=lambda node: node.place)
+            self._order = sorted(self._nodes.values(), key=_place)
         return [node for node in self._order if with_reserved or not node.reservations]
 
     def allocate(self, node: Node, allocation: Allocation) -> None:

@@ -30,6 +30,7 @@ from apportion_runtime.engines.yunikorn.pending_requests import RETRY_S
 from apportion_runtime.engines.yunikorn.preemption_snapshots import (
     Copies,
     QueueSnapshot,
+    Snapshots,
     eligible_victims,
 )
 from apportion_runtime.engines.yunikorn.queues import Queue
@@ -96,11 +97,16 @@ class Preemptor:
         self._now = now
         self._nodes_tried = nodes_tried
         self.is_common = True
-        is_beyond = is_beyond_guarantee(request.application.queue, request.amounts)
-        self._snapshots = {} if is_beyond else eligible_victims(request)
+        self._snapshots: Snapshots = {}
 
     def run(self) -> Preemption | None:
         """Return the victims, or None if preemption does not help."""
+        if is_beyond_guarantee(self._request.application.queue, self._amounts):
+            return None
+        # Most searches end here: while pods leave, their nodes are reserved.
+        if not any(map(self._may_use, self._nodes)):
+            return None
+        self._snapshots = eligible_victims(self._request)
         if not self._can_reach_guarantee():
             return None
         possible = self._possible_nodes()
@@ -142,6 +148,21 @@ class Preemptor:
         remaining = asking.remaining() if has_victims else None
         return remaining is not None and not _is_below_zero(remaining, self._amounts)
 
+    def _may_use(self, node: Node) -> bool:
+        """Return whether a node is possible, or may be once reservations are removed."""
+        if not node.is_schedulable or not fits(node.capacity, self._amounts):
+            return False
+        reservations = node.reservations
+        return (
+            not reservations or self._request.key in reservations or any(map(self._is_outranked, reservations.values()))
+        )
+
+    def _is_outranked(self, other: Allocation) -> bool:
+        """Return whether a request loses its reservation to this one."""
+        if other.required_node or other.has_preempted:
+            return False
+        return other.priority < self._request.priority and self._now - other.created[0] > _RESERVED_S
+
     def _possible_nodes(self) -> list[Node]:
         found: list[Node] = []
         for node in self._nodes.ordered(with_reserved=True):
@@ -149,9 +170,7 @@ class Preemptor:
             if node.reservations and self._request.key not in node.reservations:
                 is_taken = True
                 for other in list(node.reservations.values()):
-                    if other.required_node or other.has_preempted:
-                        continue
-                    if other.priority < self._request.priority and self._now - other.created[0] > _RESERVED_S:
+                    if self._is_outranked(other):
                         other.application.unreserve(other.key)
                         self.is_common = is_taken = False
             if node.is_schedulable and not is_taken and fits(node.capacity, self._amounts):
