@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
@@ -201,6 +201,8 @@ def _check(seed: int, *names: str) -> None:
 
 @settings(max_examples=6)
 @given(seed=st.integers(0, 10_000))
+# Two actions `allocate` in a cycle: all pods of a role that failed in the first have its reason after the second.
+@example(seed=464)
 def test_volcano_does_not_depend_on_shortcuts(seed: int) -> None:
     _check(seed, *OFF)
 

@@ -132,9 +132,10 @@ def _for_job(
     """
     if _is_hopeless(session, job, tried, unschedulable):
         return None, tried
-    kind = session.kind(job, tried, "allocate")
+    # Once a role has failed, another `allocate` gives all its pods that reason.
+    kind = None if job.failed_roles else session.kind(job, tried, "allocate")
     if kind is not None and (known := session.failed_requests.get(kind)) is not None:
-        job.reasons.update((task.uid, why) for task, why in zip(tried, known, strict=True) if why)
+        _fail_as_known(job, tried, known)
         return None, tried
     statement, tasks = Statement(), list(tried)
     while tasks:
@@ -167,8 +168,21 @@ def _for_job(
         return statement, tasks
     session.discard(statement)
     if kind is not None:
-        session.failed_requests[kind] = tuple(job.reasons.get(task.uid, "") for task in tried)
+        reasons = [job.reasons.get(task.uid, "") for task in tried]
+        session.failed_requests[kind] = tuple(
+            (why, bool(why) and job.failed_roles.get(task.role) == why)
+            for task, why in zip(tried, reasons, strict=True)
+        )
     return None, tasks
+
+
+def _fail_as_known(job: Job, tried: Sequence[Task], known: Sequence[tuple[str, bool]]) -> None:
+    """Note the reasons of another job of the same shape, as a try would."""
+    for task, (why, is_of_role) in zip(tried, known, strict=True):
+        if why:
+            job.reasons[task.uid] = why
+        if is_of_role:
+            job.failed_roles[task.role] = why
 
 
 def _is_hopeless(session: Session, job: Job, tried: Sequence[Task], unschedulable: dict[object, str]) -> bool:

@@ -53,7 +53,7 @@ class Session:
     Attributes:
         wanting: The jobs with pending pods at the start of the cycle.
         unpreemptable_requests: Failed searches, valid until a decision.
-        failed_requests: Unschedulable jobs by shape, with the reason for each pod.
+        failed_requests: Unschedulable jobs by shape: the reason for each pod, and whether its role failed with it.
         prepared: Pods that an action has examined.
         leaving: Pods that a scheduler evicted before this cycle and that still exist; not pods that were deleted.
         bound: Pods that are bound in this cycle, or whose binds failed.
@@ -83,7 +83,7 @@ class Session:
         self.tasks = tasks
         self.running = running or RunningTasks(tasks)
         self.unpreemptable_requests: set[object] = set()
-        self.failed_requests: dict[object, tuple[str, ...]] = {}
+        self.failed_requests: dict[object, tuple[tuple[str, bool], ...]] = {}
         self.prepared: set[str] = set()
         self.leaving: set[str] = set()
         self.bound: set[str] = set()
