@@ -228,18 +228,6 @@ workloads:
     assert [fact.at_s for fact in facts(history, "bound", "train")] == [70.0, 70.0, 302.0, 302.0]
 
 
-def test_pods_that_run_without_a_queue_are_in_the_recovery_queue() -> None:
-    old = '{kind: Pod, apiVersion: v1, metadata: {name: old, namespace: z}, spec: {schedulerName: yunikorn, nodeName: gpu-0000, restartPolicy: Never, containers: [{name: m, resources: {limits: {nvidia.com/gpu: "2"}}}]}}'
-    history = run(
-        "nodes: [{pool: gpu, count: 1, gpus: 2, cpu: 32, memory: 128Gi}]\n"
-        f"workloads:\n- {{duration: 10m, manifest: {old}}}\n"
-        "- {name: x, namespace: a, pods: 1, gpus: 1, at: 10s, duration: 10m, kind: Job}\n",
-        config_map(queue("a"), queue("default")), A,
-    )  # fmt: skip
-    assert {each.name: each.queue for each in history.workloads} == {"old": "root.@recovery@", "x": "root.a"}
-    assert [fact.why for fact in facts(history, "waiting", "x")] == ["no node has enough free resources"]
-
-
 @pytest.mark.parametrize(
     ("style", "bound", "waits"),
     [
