@@ -11,6 +11,8 @@ from apportion_runtime.engines.yunikorn.configuration import ConfigurationError,
 from apportion_runtime.engines.yunikorn.model import MODEL as YUNIKORN
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.history import History
+from apportion_runtime.sim.observed.cluster import observed_cluster
+from apportion_runtime.sim.scenario.format import Scenario
 from apportion_runtime.sim.scenario.reader import read_scenario
 
 Made = dict[str, Any]
@@ -226,6 +228,33 @@ workloads:
         config_map(queue("a"), queue("b")), A, B,
     )  # fmt: skip
     assert [fact.at_s for fact in facts(history, "bound", "train")] == [70.0, 70.0, 302.0, 302.0]
+
+
+def _made(kind: str, name: str, spec: Made, status: Made, **metadata: str) -> Made:
+    metadata = {"name": name, "uid": name, "creationTimestamp": "2026-01-01T00:00:00Z", **metadata}
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec, "status": status}
+
+
+def _pod(name: str, gpus: int, **spec: str) -> Made:
+    amounts = {GPU: str(gpus)}
+    containers = [{"name": "m", "image": "i", "resources": {"limits": amounts, "requests": amounts}}]
+    phase = "Running" if "nodeName" in spec else "Pending"
+    spec_of = {"schedulerName": "yunikorn", "restartPolicy": "Never", "containers": containers, **spec}
+    return _made("Pod", name, spec_of, {"phase": phase}, namespace="z")
+
+
+def test_pods_that_run_without_a_queue_are_in_the_recovery_queue() -> None:
+    capacity = {"cpu": "32", "memory": "128Gi", "pods": "110", GPU: "2"}
+    node = _made("Node", "n", {}, {"allocatable": capacity, "capacity": capacity})
+    held = [config_map(queue("a"), queue("default")), node, _pod("runs", 2, nodeName="n"), _pod("waits", 1)]
+    cluster = observed_cluster(held, YUNIKORN.observe(held), Scenario(start=1.8e9), YUNIKORN, admit=lambda made: None)
+    while cluster.step():
+        pass
+    found = {each.name: (each.queue, each.why_waiting) for each in cluster.finish().workloads}
+    assert found == {
+        "runs": ("root.@recovery@", ""),
+        "waits": ("root.default", "no node has enough free resources"),
+    }
 
 
 @pytest.mark.parametrize(
