@@ -52,12 +52,17 @@ def read_objects(
     """Return the objects of a rendered tree or a policy, with their engine; an exit code if a policy has findings.
 
     Raises:
-        PreconditionError: If a file cannot be read, or the engine is not simulated.
+        PreconditionError: If a file cannot be read, or the engine is unknown or not simulated.
         click.UsageError: If the cluster is ambiguous or does not exist.
     """
     from apportion_runtime.engines.base.model import NoModelError
-    from apportion_runtime.engines.detection import choose, of_model
+    from apportion_runtime.engines.detection import choose, named, of_model
 
+    if engine is not None:
+        try:
+            named(engine)
+        except NoModelError as unknown:
+            raise PreconditionError(str(unknown)) from None
     found: list[dict[str, Any]]
     environment = name = ""
     nodes: Mapping[str, NodeShape] | None = None

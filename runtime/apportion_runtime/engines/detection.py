@@ -18,7 +18,8 @@ def named(name: str) -> Model:
     """Return the engine of a target. Raises `NoModelError` if it is unknown."""
     found = next((model for model in MODELS if model.name == name), None)
     if found is None:
-        raise NoModelError(f"{name} cannot be simulated; choose one of {known()}")
+        names = ", ".join(model.name for model in MODELS)
+        raise NoModelError(f"{name} is not an engine that can be simulated; choose one of {names}")
     return found
 
 

@@ -62,6 +62,37 @@ def test_unknown_cluster_is_refused(run: Run, scenario: Path, chosen: tuple[str,
     assert said in result.err
 
 
+@pytest.mark.parametrize("chosen", [("--engine", "volcanoo"), ("--engine", "Volcano", "--cluster", "volcano")])
+@pytest.mark.parametrize("rendered", [False, True])
+def test_unknown_engine_lists_the_engines(
+    run: Run, scenario: Path, tmp_path: Path, chosen: tuple[str, ...], rendered: bool
+) -> None:
+    source = _objects(tmp_path, ("scheduling.volcano.sh/v1beta1", "Queue")) if rendered else _EXAMPLE
+    result = run("simulate", source, "--scenario", scenario, *(chosen[:2] if rendered else chosen))
+    assert (result.code, result.err) == (
+        3,
+        f"apportion: error: {chosen[1]} is not an engine that can be simulated; "
+        "choose one of kai, ack, kueue, volcano, koordinator, yunikorn, native\n",
+    )
+
+
+def test_unknown_engine_of_the_other_policy_lists_the_engines(run: Run, scenario: Path) -> None:
+    result = run(
+        "simulate",
+        _EXAMPLE,
+        "--scenario",
+        scenario,
+        "--engine",
+        "native",
+        "--against",
+        _EXAMPLE,
+        "--against-engine",
+        "k8s",
+    )
+    assert result.code == 3
+    assert "k8s is not an engine that can be simulated; choose one of kai" in result.err
+
+
 @pytest.mark.parametrize(
     ("api", "kind"),
     [
