@@ -13,6 +13,7 @@ import yaml
 
 from apportion_api.koordinator.names import DEFAULT_QUOTA, SCHEDULER, SCHEDULER_CONFIG, SYSTEM_QUOTA
 from apportion_runtime.admission.objects import name_of
+from apportion_runtime.engines.koordinator.configuration_fields import document_fault, profile_fault, seconds
 from apportion_runtime.engines.kube_scheduler import Profile, read_profiles
 from apportion_runtime.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engine import UnreadableError, fault_text
@@ -30,7 +31,6 @@ _PLUGINS = frozenset(
 """Plugins that are simulated, or without effect on clusters without reservations, devices and usage metrics."""
 _DEFAULT_DELAY_S = 120.0
 _OWN = {"defaultQuotaGroupMax": DEFAULT_QUOTA, "systemQuotaGroupMax": SYSTEM_QUOTA}
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class ConfigurationError(UnreadableError):
@@ -89,6 +89,9 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> Configuration:
         profiles = [each for each in document["profiles"] if each.get("schedulerName") == SCHEDULER]
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as wrong:
         raise _error(f"invalid KubeSchedulerConfiguration: {fault_text(wrong)}") from None
+    wrong_type = document_fault(document)
+    if wrong_type:
+        raise _error(wrong_type)
     if len(profiles) != 1:
         raise _error(f"expected one profile with schedulerName {SCHEDULER}, found {len(profiles)}")
     return _configuration(profiles[0])
@@ -96,6 +99,9 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> Configuration:
 
 def _configuration(written: Mapping[str, Any]) -> Configuration:
     try:
+        fault = profile_fault(written)
+        if fault:
+            raise _error(fault)
         arguments = {str(each["name"]): each.get("args") or {} for each in written.get("pluginConfig") or ()}
         plugins = written.get("plugins") or {}
         _check_plugins(plugins, arguments)
@@ -170,18 +176,7 @@ def _disables_all(plugins: Mapping[str, Any], point: str) -> bool:
 
 
 def _seconds(written: object) -> float:
-    """Return a duration such as `2m0s` in seconds."""
-    if written is None:
-        return _DEFAULT_DELAY_S
-    total, number = 0.0, ""
-    for each in str(written):
-        if each in _UNITS and number:
-            total, number = total + float(number) * _UNITS[each], ""
-        else:
-            number += each
-    if number:
-        raise ValueError(f"`{written}` is not a duration such as 2m0s")
-    return total
+    return _DEFAULT_DELAY_S if written is None else seconds(written)
 
 
 def _error(what: str) -> ConfigurationError:

@@ -42,6 +42,8 @@ _WITHOUT_EFFECT = frozenset(
         "NodeDeclaredFeatures", "EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits",
     )
 )  # fmt: skip
+DEFAULT_PLUGINS = frozenset((*_WEIGHTS, *_FILTERS, *_WITHOUT_EFFECT))
+"""The plugins of kube-scheduler, and those that older versions had."""
 _SCORES = frozenset((*_WEIGHTS, "ImageLocality", "VolumeBinding", "DynamicResources"))
 """Plugins that score nodes; without any, the first node that fits is taken."""
 _PREPARED = (
@@ -146,6 +148,8 @@ def _profile(written: Mapping[str, Any], unknown: set[str], percentage: int) -> 
 
 
 def _with_plugins(profile: Profile, plugins: Mapping[str, Any], unknown: set[str]) -> Profile:
+    for settings in plugins.values():
+        unknown |= {str(each.get("name")) for each in (settings or {}).get("enabled") or ()} - DEFAULT_PLUGINS
     weights, filters, preempts = dict(profile.weights), set(profile.filters), profile.preempts
     for point in ("multiPoint", "score", "filter", "postFilter"):
         settings = plugins.get(point) or {}
@@ -159,8 +163,6 @@ def _with_plugins(profile: Profile, plugins: Mapping[str, Any], unknown: set[str
                 preempts = False
         for each in settings.get("enabled") or ():
             name = str(each.get("name"))
-            if name not in _WEIGHTS and name not in _FILTERS and name not in _WITHOUT_EFFECT:
-                unknown.add(name)
             if point in ("multiPoint", "score") and name in _WEIGHTS:
                 weights[name] = int(each.get("weight") or 1)
             if point in ("multiPoint", "filter") and name in _FILTERS:
