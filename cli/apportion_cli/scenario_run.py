@@ -239,11 +239,15 @@ def _read(file: str, objects: ScenarioObjects) -> Scenario:
     from apportion_runtime.sim.scenario.fields import ScenarioError
     from apportion_runtime.sim.scenario.pool_sizes import with_added_nodes
     from apportion_runtime.sim.scenario.reader import read_scenario
+    from apportion_runtime.snapshots.unique_keys import check_unique_keys
 
     folder = Path(file).parent
 
     def read(name: str) -> list[dict[str, Any]]:
-        return list(documents(text_named_by(folder, name)))
+        text = text_named_by(folder, name)
+        found = list(documents(text))
+        check_unique_keys(text)
+        return found
 
     try:
         made = read_scenario(text_of(file), read, objects.model.workload_labels, objects.nodes)

@@ -180,6 +180,17 @@ def test_scenario_error_has_file_line_and_remedy(run: Run, tmp_path: Path) -> No
     )
 
 
+def test_duplicate_key_of_a_named_file_has_its_line(run: Run, tmp_path: Path, scenario: Path) -> None:
+    scenario.write_text("nodes: [{pool: n}]\nworkloads:\n- file: job.yaml\n  duration: 1m\n")
+    (tmp_path / "job.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata:\n  name: j\n  name: k\n")
+    result = run("simulate", _EXAMPLE, "--scenario", scenario, "--engine", "native")
+    assert result.code == 3
+    assert (
+        "scenario.yaml:3: workloads[0].file: job.yaml cannot be read: line 5: metadata.name: set twice; remove this value "
+        "or the one on line 4\n"
+    ) in result.err
+
+
 def test_unsupported_event_has_its_line(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text("nodes: [{pool: n}]\nevents:\n  - {at: 5m, job: {name: j}, jump: true}\n")

@@ -18,6 +18,7 @@ from apportion_runtime.sim.scenario.format import (
     Incident,
     Manifest,
     NodeShape,
+    Pool,
     Scaling,
     Scenario,
     Timing,
@@ -28,6 +29,7 @@ from apportion_runtime.sim.scenario.workload_labels import KAI_WORKLOAD_LABELS, 
 from apportion_runtime.sim.scenario.workload_manifests import KINDS, Size, WorkloadFields, manifest_of
 from apportion_runtime.snapshots.quantities import parse_time
 from apportion_runtime.snapshots.source_lines import line_of
+from apportion_runtime.snapshots.unique_keys import duplicate_key
 from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
 
 Reader = Callable[[str], Sequence[Manifest]]
@@ -53,9 +55,11 @@ def read_scenario(
     """
     try:
         check_bounds(text)
-        document = yaml.safe_load(text)
+        document = _document(text)
     except BoundsError as wrong:
         raise ScenarioError(wrong.message, wrong.line) from None
+    except ScenarioError:
+        raise
     except yaml.YAMLError as wrong:
         problem, mark = getattr(wrong, "problem", None), getattr(wrong, "problem_mark", None)
         line = None if mark is None else mark.line + 1
@@ -66,6 +70,21 @@ def read_scenario(
         return _scenario(document, read, workload_labels, policy_nodes)
     except ScenarioError as wrong:
         raise ScenarioError(str(wrong), line_of(text, wrong.path)) from None
+
+
+def _document(text: str) -> Any:
+    """Return the value of a YAML text. Raises `ScenarioError` for a duplicate key, `yaml.YAMLError`, `ValueError`."""
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            return None
+        found = duplicate_key(root)
+        if found is not None:
+            raise ScenarioError(f"{found.path}: {found.message}", found.line)
+        return loader.construct_document(root)
+    finally:
+        loader.dispose()
 
 
 def _scenario(
@@ -80,7 +99,7 @@ def _scenario(
         until_s=fields.maybe_seconds("until"),
         timing=_timing(fields.maybe("timing")),
         queueing=_queueing(fields),
-        pools=tuple(pool_of(each, policy_nodes) for each in fields.each("nodes")),
+        pools=_pools(fields, policy_nodes),
         works=tuple(work for each in fields.each("workloads") for work in _works(each, read, workload_labels)),
         objects=tuple(_objects(fields, read)),
         incidents=tuple(_incident(each, read) for each in fields.each("events")),
@@ -93,6 +112,16 @@ def _scenario(
     if made.until_s is None and any(work.demand and work.lifetime_s is None for work in made.works):
         raise ScenarioError("until: a scenario with `demand` requires `until`, or `lifetime` on the workload")
     return made
+
+
+def _pools(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> tuple[Pool, ...]:
+    pools: dict[str, Pool] = {}
+    for each in fields.each("nodes"):
+        pool = pool_of(each, policy_nodes)
+        if pool.name in pools:
+            raise each.fault("pool", f"another entry of `nodes` has the name {pool.name}; give each pool a unique name")
+        pools[pool.name] = pool
+    return tuple(pools.values())
 
 
 def _start(fields: Fields) -> float:

@@ -272,6 +272,11 @@ def test_impossible_cron_date_ends_the_schedule() -> None:
             r"events\[0\].deleted.name: an object must have a `kind` and a `name`",
         ),
         ("a: [", "invalid YAML: expected the node content"),
+        ("nodes: [{pool: a}, {pool: b}, {pool: a}]", r"nodes\[2\].pool: another entry of `nodes` has the name a"),
+        (
+            "workloads: [{name: a, gpus: 1, gpus: 2}]",
+            r"workloads\[0\].gpus: set twice; remove this value or the one on line 1",
+        ),
     ],
 )
 def test_invalid_scenario_has_its_location(text: str, expected: str) -> None:
@@ -288,6 +293,8 @@ def test_invalid_scenario_has_its_location(text: str, expected: str) -> None:
         ("name: x\nworkloads:\n  a: b\n", 2),
         ("name: x\nworkloads: [\n", 3),
         ("- a\n", None),
+        ("name: x\nworkloads: []\nevents: []\nworkloads: []\n", 4),
+        ("nodes:\n  - {pool: a}\n  - count: 2\n    pool: a\n", 4),
     ],
 )
 def test_scenario_error_has_its_line(text: str, line: int | None) -> None:
@@ -295,6 +302,12 @@ def test_scenario_error_has_its_line(text: str, line: int | None) -> None:
     with pytest.raises(ScenarioError) as wrong:
         read_scenario(text, lambda name: [])
     assert wrong.value.line == line
+
+
+def test_merge_keys_are_not_duplicates() -> None:
+    """A merged value may be overridden, and a mapping may merge several others."""
+    text = "nodes: [{pool: a, labels: {<<: {x: '1', y: '1'}, <<: {z: '1'}, x: '2'}}]"
+    assert read_scenario(text, lambda name: []).pools[0].shape.labels == {"x": "2", "y": "1", "z": "1"}
 
 
 def test_percentiles_are_observed_values() -> None:
