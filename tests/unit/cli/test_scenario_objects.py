@@ -71,8 +71,10 @@ def test_unknown_engine_lists_the_engines(
     result = run("simulate", source, "--scenario", scenario, *(chosen[:2] if rendered else chosen))
     assert (result.code, result.err) == (
         3,
-        f"apportion: error: {chosen[1]} is not an engine that can be simulated; "
-        "choose one of kai, ack, kueue, volcano, koordinator, yunikorn, native\n",
+        (
+            f"apportion: error: {chosen[1]} is not an engine that can be simulated; "
+            "choose one of kai, ack, kueue, volcano, koordinator, yunikorn, native\n"
+        ),
     )
 
 
