@@ -288,9 +288,10 @@ def _rendered(found: SimulationResult, output: Output) -> str:
             from apportion_runtime.sim.report.story import story
 
             return "\n".join(story(found.history)) + "\n"
-    from apportion_cli.simulation_text import report_text
+        case _:
+            from apportion_cli.simulation_text import report_text
 
-    return report_text(report)
+            return report_text(report)
 
 
 def _compared(comparison: Comparison, output: Output) -> str:
