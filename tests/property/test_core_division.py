@@ -17,7 +17,7 @@ from .slow_fair_shares import NO_BOUND, SlowQueue, fair_shares
 pytestmark = pytest.mark.property
 
 N_TREES = 10_000
-N_TREES_SLOW = 300_000
+N_TREES_SLOW = 100_000
 Tree = tuple[float, float, list[SlowQueue]]
 
 
