@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -150,7 +150,7 @@ def simulated_history(
         PreconditionError: If the engine rejects its configuration, or the load.
     """
     from apportion_cli.machine_labels import with_flavor_labels
-    from apportion_compiler.engine_rules.configuration import configuration_refusal
+    from apportion_compiler.engine_rules.configuration import configuration_refusal, quota_faults
     from apportion_compiler.engine_rules.pod_admission import admit
     from apportion_runtime.sim.api.object_store import Unnamed
     from apportion_runtime.sim.cluster import Cluster
@@ -162,6 +162,9 @@ def simulated_history(
     objects = one_shard(found.objects, choice.shard, choice.source)
     if why := configuration_refusal(found.model.name, objects):
         raise PreconditionError(f"{choice.source}: {found.model.title} rejects its configuration: {why}")
+    refusal, quota_warnings = quota_faults(found.model.name, found.model.title, objects)
+    if refusal:
+        raise PreconditionError(f"{choice.source}: {refusal}")
     try:
         simulated = Cluster(
             objects,
@@ -177,13 +180,11 @@ def simulated_history(
         line = line_of(_reread_text(file), wrong.path) if file else None
         raise _unreadable(file or str(load), wrong, line) from None
     _show_faults(console, simulated)
+    _show_first(console, quota_warnings, "more faults of quotas")
     code = _run(console, simulated, on_event)
     history = simulated.finish()
     _show_refused(console, history)
-    for missed in history.missed_events[:_MOST_REFUSED]:
-        console.err(f"apportion: warning: event at {missed}")
-    if len(history.missed_events) > _MOST_REFUSED:
-        console.err(f"apportion: warning: {len(history.missed_events) - _MOST_REFUSED} more events matched no object")
+    _show_first(console, (f"event at {missed}" for missed in history.missed_events), "more events matched no object")
     return history, code
 
 
@@ -210,6 +211,15 @@ def _show_faults(console: Console, simulated: Cluster) -> None:
         )
     for fault in simulated.cluster_state.records.faults:
         console.err(f"apportion: warning: {fault.address}: {fault.message}")
+
+
+def _show_first(console: Console, warnings: Iterable[str], further: str) -> None:
+    """Print the first warnings, and the number of others."""
+    found = list(warnings)
+    for warning in found[:_MOST_REFUSED]:
+        console.err(f"apportion: warning: {warning}")
+    if len(found) > _MOST_REFUSED:
+        console.err(f"apportion: warning: {len(found) - _MOST_REFUSED} {further}")
 
 
 def _show_refused(console: Console, history: History) -> None:

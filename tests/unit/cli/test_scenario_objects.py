@@ -163,6 +163,57 @@ def test_configuration_that_the_engine_rejects_is_refused(
         assert "guaranteed resource map[vcore:4000] is larger than maximum resource map[vcore:2000]" in result.err
 
 
+_KOORDINATOR = """
+apiVersion: scheduling.sigs.k8s.io/v1alpha1
+kind: ElasticQuota
+metadata: {name: team, namespace: koordinator-system}
+spec: {min: {nvidia.com/gpu: 4}, max: {nvidia.com/gpu: 8}}
+---
+apiVersion: scheduling.sigs.k8s.io/v1alpha1
+kind: ElasticQuota
+metadata: {name: ml, namespace: koordinator-system, labels: {}, annotations: {}}
+spec: {min: {nvidia.com/gpu: 4}, max: {nvidia.com/gpu: 8}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: koord-scheduler-config, namespace: koordinator-system}
+data:
+  koord-scheduler-config: |
+    profiles:
+    - schedulerName: koord-scheduler
+      plugins:
+        preFilter: {enabled: [{name: ElasticQuota}]}
+        postFilter: {disabled: [{name: "*"}], enabled: [{name: ElasticQuota}]}
+        permit: {enabled: [{name: Coscheduling}]}
+"""
+_LABEL = "quota.scheduling.koordinator.sh"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "fault"),
+    [
+        ("name: ml", "name: ml", 0, ""),
+        ("name: ml", "name: team", 3, "objects.yaml: ElasticQuota koordinator-system/team: Koordinator rejects metadata.name: AddQuota quota already exist:team"),
+        ("name: ml, namespace: koordinator-system", "name: team, namespace: ml", 3, "AddQuota quota already exist:team"),
+        ("min: {nvidia.com/gpu: 4}", "min: {nvidia.com/gpu: -4}", 0, "warning: ElasticQuota koordinator-system/team: Koordinator rejects spec.min: team quota.Spec.Min's value < 0"),
+        ("min: ", "minn: ", 0, "Koordinator does not apply spec.minn: ElasticQuota has no field minn"),
+        ("labels: {}", f'labels: {{{_LABEL}/is-parent: "yes"}}', 0, '"yes" is neither "true" nor "false"'),
+        ("annotations: {}", f"annotations: {{{_LABEL}/namespaces: '[b'}}", 0, "the value is not a JSON array of names"),
+        ("annotations: {}", f"annotations: {{{_LABEL}/shared-weight: heavy}}", 0, "the value is not JSON"),
+    ],
+    ids=["valid", "same object twice", "same name", "negative", "misspelt", "not a boolean", "namespaces", "weight"],
+)  # fmt: skip
+def test_quotas_that_koordinators_webhook_rejects_are_reported(
+    run: Run, scenario: Path, tmp_path: Path, old: str, new: str, code: int, fault: str
+) -> None:
+    file = tmp_path / "objects.yaml"
+    file.write_text(_KOORDINATOR.replace(old, new, 1))
+    result = run("simulate", file, "--scenario", scenario, "--engine", "koordinator")
+    assert result.code == code, result.err
+    assert fault in result.err
+    assert bool(fault) == ("ElasticQuota" in result.err)
+
+
 def test_templates_in_a_tree_are_not_applied(run: Run, scenario: Path, tmp_path: Path) -> None:
     rendered = tmp_path / "rendered"
     assert run("compile", _EXAMPLE, "--env", "plain", "--out", rendered).code == 0

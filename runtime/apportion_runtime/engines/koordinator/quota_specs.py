@@ -95,13 +95,14 @@ def read_quotas(
         own_maxima: The `max` of the default and system quotas if they are not among the ElasticQuotas, by name.
 
     Raises:
-        UnreadableError: For a quota that cannot be read, whose parent does not exist, or with other resources in `max`
-            than its parent.
+        UnreadableError: For a quota that cannot be read, with the name of another one, whose parent does not exist, or
+            with other resources in `max` than its parent.
     """
     trees = tuple(_profile(made) for made in profiles)
     found = {tree.root: _tree_root(tree) for tree in trees}
     by_namespace: dict[str, str] = {}
     own_namespace: dict[str, str] = {}
+    namespaces: dict[str, str | None] = {}
     own = {name: _own(name, (own_maxima or {}).get(name, OWN_MAXIMUM)) for name in (DEFAULT_QUOTA, SYSTEM_QUOTA)}
     for made in elastic_quotas:
         if not is_a(ElasticQuota, made):
@@ -112,6 +113,11 @@ def read_quotas(
                 raise UnreadableError(f"ElasticQuota {quota.name}: {quota.faults[0]}")
             if quota.is_root:
                 continue
+            if namespaces.setdefault(quota.name, quota.namespace) != quota.namespace:
+                raise UnreadableError(
+                    f"ElasticQuota {quota.name} exists in the namespaces {namespaces[quota.name]} and {quota.namespace}; "
+                    "Koordinator's webhook rejects a name that another quota has"
+                )
             if quota.name not in _OWN:
                 found[quota.name] = _spec(quota)
             elif quota.name in own:
