@@ -40,7 +40,7 @@ def validated(policy: str, limits: Limits, as_of: date, environments: tuple[str,
         if name not in known:
             raise click.UsageError(f"the policy has no environment `{name}`; it has {', '.join(known) or 'none'}")
     checked = check_policy(inputs.policy, as_of)
-    found = in_environments(checked.diagnostics, environments)
+    found = in_environments(checked, environments)
     return inputs, report_on(inputs, found, as_of, reached="structure" if checked.graph is None else "checks")
 
 

@@ -6,7 +6,7 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING
@@ -100,7 +100,7 @@ def compile_checked(checked: CheckResult, targets: tuple[Target, ...]) -> Compil
 
 def compile_on_demand(checked: CheckResult, targets: tuple[Target, ...]) -> Compilation:
     """Emit a checked policy target by target: each look-up of an output emits it, and none is kept."""
-    diagnostics = tuple(d for d in checked.diagnostics if _concerns(d, targets, checked.programs))
+    diagnostics = _findings_of(checked, lambda code, scope: _concerns(code, scope, targets, checked.programs))
     if checked.graph is None or has_errors(diagnostics):
         return Compilation({}, {}, diagnostics)
     programs = {target: checked.programs[target.scope] for target in targets}
@@ -124,17 +124,42 @@ class EmittedOutputs(Mapping[Target, "Output"]):
         return len(self._programs)
 
 
-def in_environments(diagnostics: Iterable[Diagnostic], environments: Collection[str]) -> tuple[Diagnostic, ...]:
+def in_environments(checked: CheckResult, environments: Collection[str]) -> tuple[Diagnostic, ...]:
     """Return the findings for the policy as written and for clusters of the environments; all if none are given."""
-    return tuple(
-        d for d in diagnostics if not environments or d.scope is None or d.scope.partition("/")[0] in environments
+    if not environments:
+        return checked.diagnostics
+    return _findings_of(checked, lambda _, scope: scope.partition("/")[0] in environments)
+
+
+def _findings_of(checked: CheckResult, concerns: Callable[[str, str], bool]) -> tuple[Diagnostic, ...]:
+    """Return the findings for the policy as written, and those of a code and a scope that `concerns` selects.
+
+    Many checks report a fault of several clusters once, for the first of them. If such findings are left out, the
+    selected clusters are therefore checked again without the others.
+    """
+    found = tuple(
+        d
+        for d in checked.diagnostics
+        if d.scope is None or any(concerns(d.code, scope) for scope in (d.scope, *d.also))
     )
+    graph, kept = checked.graph, set(map(id, found))
+    if graph is None or all(id(d) in kept or d.code in REFUSALS for d in checked.diagnostics):
+        return found
+    known = {(d.code, d.address, d.scope, d.message) for d in found}
+    merged = {(d.code, scope) for d in found for scope in d.also}
+    alone = graph.restricted_to(name for name in checked.programs if concerns("", name))
+    again = apply_severities((d for check in CHECKS for d in check(alone)), severity_policy(graph.policy, graph.as_of))
+    added = (
+        d
+        for d in again
+        if d.scope is not None
+        and (d.code, d.scope) not in merged
+        and (d.code, d.address, d.scope, d.message) not in known
+    )
+    return in_order((*found, *added))
 
 
-def _concerns(diagnostic: Diagnostic, targets: tuple[Target, ...], programs: Mapping[str, Program]) -> bool:
-    scope = diagnostic.scope
-    if scope is None:
-        return True
+def _concerns(code: str, scope: str, targets: tuple[Target, ...], programs: Mapping[str, Program]) -> bool:
     # Some findings apply to a whole environment.
     backends = {target.backend for target in targets if scope in (target.scope, target.environment)}
-    return programs[scope].engine in backends if diagnostic.code in REFUSALS else bool(backends)
+    return programs[scope].engine in backends if code in REFUSALS else bool(backends)

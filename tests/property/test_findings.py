@@ -16,12 +16,12 @@ pytestmark = pytest.mark.property
 
 
 def _same_findings(policy: Policy) -> None:
-    found = check_policy(policy, AS_OF).diagnostics
-    assert _told(found) == _told(compile_policy(policy, targets_of(policy), AS_OF).diagnostics)
+    checked = check_policy(policy, AS_OF)
+    assert _told(checked.diagnostics) == _told(compile_policy(policy, targets_of(policy), AS_OF).diagnostics)
     for environment in policy.environments:
         here = (environment.name,)
         targets = targets_of(policy, here)
-        assert _told(in_environments(found, here)) == _told(compile_policy(policy, targets, AS_OF).diagnostics)
+        assert _told(in_environments(checked, here)) == _told(compile_policy(policy, targets, AS_OF).diagnostics)
 
 
 def _told(found: tuple[Diagnostic, ...]) -> list[tuple[object, ...]]:

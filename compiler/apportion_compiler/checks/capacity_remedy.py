@@ -64,6 +64,7 @@ def shortage_found(rule: Rule, graph: PolicyGraph, shortage: Shortage, message: 
         shortage.scope.name,
         # Workloads can use quota on nodes of queued provisioning to request them, so it may be intended.
         Severity.WARNING if shortage.is_covered_by_queued_nodes else None,
+        also=tuple(scope.name for scope in shortage.also if scope.name is not None),
     )
 
 

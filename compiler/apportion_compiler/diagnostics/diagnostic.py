@@ -90,7 +90,8 @@ class Diagnostic:
 
     `message` is a self-contained lower-case clause with numbers and units; `address` names the object
     (`queue research`); `hint` is an imperative with concrete values; `fix` changes one value, if one suffices;
-    `scope` names the environment and cluster (`prod/gpu-1`) when the fault exists only there.
+    `scope` names the environment and cluster (`prod/gpu-1`) when the fault exists only there, and `also` the other
+    clusters of a fault that is reported once for several.
     """
 
     rule: Rule
@@ -103,6 +104,7 @@ class Diagnostic:
     scope: str | None = None
     severity: Severity | None = None
     suppression: Suppression | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def code(self) -> str:

@@ -6,8 +6,8 @@ thousandths of a GPU) or UNLIMITED; `values.py` sets defaults.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from functools import cached_property
@@ -48,11 +48,12 @@ class Scope:
 
 @dataclass(frozen=True)
 class PolicyGraph:
-    """A policy with a valid structure."""
+    """A policy with a valid structure; `only` names the clusters to which `scopes` is restricted, if it is."""
 
     declarations: Declarations
     nodes: Mapping[str, Node]
     as_of: date
+    only: frozenset[str] | None = None
 
     @property
     def policy(self) -> Policy:
@@ -67,7 +68,15 @@ class PolicyGraph:
     @cached_property
     def scopes(self) -> tuple[Scope, ...]:
         """One scope for each cluster of each environment, in order of declaration."""
-        return tuple(self._scope_of(e, c) for e, c in self.declarations.clusters)
+        return tuple(
+            self._scope_of(e, c)
+            for e, c in self.declarations.clusters
+            if self.only is None or f"{e.name}/{c.name}" in self.only
+        )
+
+    def restricted_to(self, clusters: Iterable[str]) -> PolicyGraph:
+        """Return the graph with the scopes of only some clusters, such as `prod/gpu-1`; declarations are the same."""
+        return replace(self, only=frozenset(clusters))
 
     def _scope_of(self, environment: Environment, cluster: Cluster) -> Scope:
         if has_no_effect(self.nodes, self.declarations, environment, cluster):
