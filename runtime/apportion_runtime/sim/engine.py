@@ -56,6 +56,13 @@ def fault_text(wrong: Exception) -> str:
     return str(wrong).replace("\n", " ")
 
 
+def refusal_text(wrong: Exception) -> str:
+    """Return why a workload was rejected; a `KeyError` has a kind that is not simulated, with its group, or a field."""
+    if isinstance(wrong, KeyError) and isinstance(wrong.args[0], tuple):
+        return f"{'/'.join(filter(None, wrong.args[0]))} is not simulated"
+    return fault_text(wrong) if isinstance(wrong, KeyError) else str(wrong)
+
+
 class Engine(Protocol):
     """An engine: decides about pods and workloads."""
 

@@ -21,7 +21,7 @@ from apportion_runtime.sim.controllers.replica_counts import scale_objects
 from apportion_runtime.sim.controllers.running_workload import Group, Running
 from apportion_runtime.sim.controllers.work_rate import WorkRate
 from apportion_runtime.sim.controllers.workload_cleanup import delete_objects, drop_group, has_pods
-from apportion_runtime.sim.engine import Denied, Engine
+from apportion_runtime.sim.engine import Denied, Engine, refusal_text
 from apportion_runtime.sim.history import (
     ENDED_BY_DELETION,
     ENDED_BY_EVICTION,
@@ -83,7 +83,7 @@ class Workloads:
             if any(slot.spec.get("nodeName") for slot in expansion.slots):
                 raise ValueError(_ASSIGNED)
         except (Conflict, GroupingError, KeyError, ValueError) as refused:
-            self._refuse(number, f"{refused} is not simulated" if isinstance(refused, KeyError) else str(refused))
+            self._refuse(number, refusal_text(refused))
             return
         facts.queue = labels_of(made).get(QUEUE_LABEL, "")
         cluster_state.note("arrived", workload=number)

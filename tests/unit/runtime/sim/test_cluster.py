@@ -350,6 +350,15 @@ def test_work_is_pending_without_nodes() -> None:
     assert history.workloads[0].why_waiting
 
 
+@pytest.mark.parametrize(("version", "kind"), [("batch/v1", "batch/Jobb"), ("v1", "Jobb")])
+def test_unsupported_kind_is_refused(version: str, kind: str) -> None:
+    made = (
+        f"{{apiVersion: {version}, kind: Jobb, metadata: {{name: j, labels: {{kai.scheduler/queue: a}}}}, spec: {{}}}}"
+    )
+    history, _ = run(NODES + f"workloads: [{{duration: 60s, manifest: {made}}}]\n")
+    assert history.workloads[0].why_waiting == f"{kind} is not simulated"
+
+
 def test_pod_that_is_assigned_to_a_node_is_refused() -> None:
     history, _ = run(
         NODES
