@@ -128,6 +128,10 @@ def simulate(
             raise click.UsageError(
                 "--scenario and --trace cannot be combined with --cycle or -o yaml; supported output formats: text, json, jsonl, html and story"
             )
+        of_cycle = {"--actions": actions, "--record": record, "--now": now}
+        option = next((option for option, value in of_cycle.items() if value is not None), None)
+        if option is not None:
+            raise click.UsageError(f"{option} requires --cycle SNAPSHOT")
         if against is not None and formats & _OF_ONE_RUN:
             raise click.UsageError("--against supports only the output formats text, json and html")
         if against is None and (against_env or against_cluster or against_engine):

@@ -114,6 +114,9 @@ def test_comparison_of_two_policies(run: Run, files: Path) -> None:
         (("--scenario", "s", "--against-env", "prod"), "require --against POLICY"),
         (("--scenario", "s", "-o", "yaml"), "--scenario and --trace cannot be combined with --cycle or -o yaml"),
         (("-o", "html"), "pass --scenario FILE"),
+        (("--scenario", "s", "--actions", "foo"), "--actions requires --cycle SNAPSHOT"),
+        (("--scenario", "s", "--record", "3"), "--record requires --cycle SNAPSHOT"),
+        (("--trace", "sacct:x", "--now", "2026-11-21T08:00:00Z"), "--now requires --cycle SNAPSHOT"),
     ],
 )
 def test_conflicting_options_are_refused(run: Run, arguments: tuple[str, ...], said: str) -> None:
