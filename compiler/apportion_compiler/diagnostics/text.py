@@ -11,7 +11,7 @@ from apportion_api.counted_nouns import counted
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_compiler.diagnostics.report import Finding, Read, Report
 from apportion_compiler.diagnostics.text_excerpt import Style, excerpt
-from apportion_compiler.spans import Span, place, span_of, split_lines
+from apportion_compiler.spans import Place, Span, place, span_of, split_lines
 from apportion_policy.evaluation.sanitized_text import plain_text
 from apportion_policy.source import SourceLocation
 
@@ -73,12 +73,13 @@ def _n(count: int, noun: str) -> str:
 
 def _alike(findings: Iterable[Finding]) -> Iterable[tuple[Finding, str]]:
     """Yield findings that differ only in their scope once each, with all their scopes as text."""
-    places: dict[Finding, tuple[Finding, list[str]]] = {}
+    # Locations do not take part in the comparison of findings.
+    places: dict[tuple[Finding, Place], tuple[Finding, list[str]]] = {}
     for finding in findings:
         apart = replace(finding, diagnostic=replace(finding.diagnostic, scope=None))
-        places.setdefault(apart, (finding, []))[1].append(finding.diagnostic.where)
+        places.setdefault((apart, place(finding.diagnostic.at)), (finding, []))[1].append(finding.diagnostic.where)
     for finding, (first, *others) in places.values():
-        on = [place.removeprefix(f"{finding.diagnostic.address} on ") for place in others]
+        on = [where.removeprefix(f"{finding.diagnostic.address} on ") for where in others]
         yield finding, first if not on else f"{', '.join((first, *on[:-1]))} and {on[-1]}"
 
 

@@ -82,6 +82,15 @@ def test_finding_shared_by_clusters_is_shown_once() -> None:
     assert _text(Report(findings, "policy.py", date(2026, 11, 21), "1.2.3"), SOURCE.get, brief=True).count("\n") == 2
 
 
+def test_same_finding_on_two_lines_is_shown_twice() -> None:
+    one = Diagnostic(RULE, "file policy.py", "unknown field `limmit`", SourceLocation("policy.py", 1))
+    findings = (Finding(one), Finding(replace(one, at=SourceLocation("policy.py", 2))))
+    report = Report(findings, "policy.py", date(2026, 11, 21), "1.2.3")
+    shown = _text(report, SOURCE.get, brief=True).splitlines()
+    assert [line.partition(": ")[0] for line in shown] == ["policy.py:1", "policy.py:2"]
+    assert summary(report) == "2 errors"
+
+
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_no_line_is_wider_than_the_terminal(report: Report, read: object, width: int) -> None:
     def cells(text: str) -> int:
