@@ -325,7 +325,9 @@ def _incident(fields: Fields, read: Reader) -> Incident:
             raise deleted.fault("name", "an object must have a `kind` and a `name`")
     else:
         what = fields.text("what")
-        if what not in ("fails", "drains", "joins") or not node:
+        if what and what not in ("fails", "drains", "joins"):
+            raise fields.fault("what", f"`{what}` is not an event of a node; use fails, drains or joins")
+        if not what or not node:
             raise fields.fault(
                 "what",
                 "set `made`, `deleted` or `job`, or set `node` and `what` (fails, drains or joins)",

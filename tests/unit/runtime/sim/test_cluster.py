@@ -263,6 +263,10 @@ def test_impossible_cron_date_ends_the_schedule() -> None:
         ("workloads: [{name: a, gpus: 1.5}]", r"workloads\[0\].gpus: `1.5` is neither"),
         ("workloads: [{name: c, kind: CronJob, schedule: '* * * * *'}]", r"until: "),
         ("events: [{at: 1s, what: fails}]", r"events\[0\].what: "),
+        (
+            "events: [{at: 1h, node: n, what: explodes}]",
+            r"events\[0\].what: `explodes` is not an event of a node; use fails, drains or joins",
+        ),
         ("- a", "a scenario must be a mapping"),
         ("workloads: [{name: Train_1}]", r"workloads\[0\].name: `Train_1` is not a valid Kubernetes name"),
         ("nodes: [{pool: GPU}]", r"nodes\[0\].pool: `GPU` is not a valid Kubernetes name"),
