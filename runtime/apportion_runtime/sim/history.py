@@ -161,6 +161,11 @@ class History:
         if self.keeps_facts:
             self.facts.append(fact)
 
+    def amend(self, number: int | None, at_s: float, why: str) -> None:
+        """Replace the reason of a fact, by its number, if it is kept and of this time."""
+        if number is not None and number < len(self.facts) and self.facts[number].at_s == at_s:
+            self.facts[number] = self.facts[number]._replace(why=why)
+
     def begin_stay(
         self,
         pod: str,

@@ -32,19 +32,24 @@ def note_stop(group: Group | None, pod: PodState) -> None:
 
 
 def note_placement(cluster_state: ClusterState, running: Running, group: Group, pod: PodState) -> None:
-    """Count a pod that was bound, and record the end of its group's wait once the group is satisfied."""
+    """Count a pod that was bound, and record the end of its group's wait once the group is satisfied.
+
+    The fact `started` counts all pods that are bound at its time, also after the group is satisfied.
+    """
     group.placed[part_of(pod.record.sub_group)] += 1
     record = cluster_state.records.session_cache.groups()[group.name]
     if not is_satisfied(record.root, group.placed):
         return
-    if not cluster_state.history.end_wait(group.name, cluster_state.elapsed_s):
+    history, why = cluster_state.history, f"{counted(sum(group.placed.values()), 'pod')} placed"
+    if not history.end_wait(group.name, cluster_state.elapsed_s):
+        history.amend(group.start, cluster_state.elapsed_s, why)
         return
-    facts = cluster_state.history.workloads[pod.workload]
+    facts = history.workloads[pod.workload]
     if facts.why_waiting:
         facts.end_waiting()
         cluster_state.wait_changed(pod.workload)
         cluster_state.records.session_cache.mark_unreported(running.groups)
     if facts.started_s is None:
         facts.started_s = cluster_state.elapsed_s
-    n_pods = sum(group.placed.values())
-    cluster_state.note("started", workload=pod.workload, why=f"{counted(n_pods, 'pod')} placed")
+    group.start = len(history.facts)
+    cluster_state.note("started", workload=pod.workload, why=why)

@@ -30,6 +30,8 @@ class Group:
     works: bool = False
     has_lost: bool = False
     """Whether a placed pod left before its work was done."""
+    start: int | None = None
+    """The number of the fact that it started last, in the history."""
 
 
 @dataclass(slots=True)

@@ -109,6 +109,21 @@ def test_non_preemptible_pods_are_limited_to_the_guarantee_and_never_revoked() -
     assert not history.taken
 
 
+def test_start_counts_the_pods_that_are_bound_at_its_time() -> None:
+    history = run(
+        TWO_NODES
+        + """
+workloads:
+  - {name: gang, kind: Job, queue: a, pods: 4, min: 4, gpus: 1, duration: 30m}
+  - {name: job, kind: Job, queue: b, pods: 6, gpus: 1, at: 1m, duration: 30m}
+""",
+        A,
+        B,
+    )
+    starts = {fact.workload: (fact.at_s, fact.why) for fact in history.facts if fact.what == "started"}
+    assert starts == {"gang": (0.0, "4 pods placed"), "job": (60.0, "4 pods placed")}
+
+
 def test_pod_preempts_within_its_quota_alone() -> None:
     history = run(
         TWO_NODES
