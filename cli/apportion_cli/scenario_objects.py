@@ -12,6 +12,7 @@ import click
 
 from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
+from apportion_cli.exit_codes import ExitCode
 from apportion_cli.manifest_files import files_of
 from apportion_cli.object_files import documents, object_text
 from apportion_cli.options import limits
@@ -35,7 +36,8 @@ _NODE_POOLS = "node-pools"
 class ScenarioObjects:
     """The initial state of a simulation; `environment` and `cluster` are empty for a rendered tree.
 
-    `added_nodes` are those that the scenario lacks, by the policy's pool.
+    `added_nodes` are those that the scenario lacks, by the policy's pool. `code` is the exit code for the findings of
+    the policy, none of which is an error.
     """
 
     objects: Sequence[Mapping[str, Any]]
@@ -44,12 +46,15 @@ class ScenarioObjects:
     cluster: str = ""
     nodes: Mapping[str, NodeShape] | None = None
     added_nodes: Mapping[str, int] = field(default_factory=dict)
+    code: int = ExitCode.OK
 
 
 def read_objects(
-    source: str, *, env: str | None, cluster: str | None, engine: str | None, as_of: date
+    source: str, *, env: str | None, cluster: str | None, engine: str | None, as_of: date, fail_on: str
 ) -> ScenarioObjects | int:
-    """Return the objects of a rendered tree or a policy, with their engine; an exit code if a policy has findings.
+    """Return the objects of a rendered tree or a policy, with their engine; an exit code if a policy has errors.
+
+    Findings for the cluster are printed, as by `compile`; those of severity `fail_on` set the exit code.
 
     Raises:
         PreconditionError: If a file cannot be read, or the engine is unknown or not simulated.
@@ -65,21 +70,22 @@ def read_objects(
             raise PreconditionError(str(unknown)) from None
     found: list[dict[str, Any]]
     environment = name = ""
+    code: int = ExitCode.OK
     nodes: Mapping[str, NodeShape] | None = None
     if is_rendered(source):
         refuse_policy_options(source, env=env, cluster=cluster)
         found = _rendered(source)
     else:
-        compiled = _compiled(source, env, cluster, engine, as_of)
+        compiled = _compiled(source, env=env, cluster=cluster, engine=engine, as_of=as_of, fail_on=fail_on)
         if isinstance(compiled, int):
             return compiled
-        found, program = compiled
+        found, program, code = compiled
         environment, name, nodes = program.environment, program.cluster, policy_nodes(program)
     try:
         model = choose(found, engine)
     except NoModelError as none:
         raise PreconditionError(f"{source}: {none}") from None
-    return ScenarioObjects(of_model(found, model), model, environment, name, nodes)
+    return ScenarioObjects(of_model(found, model), model, environment, name, nodes, code=code)
 
 
 def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: str) -> Sequence[Mapping[str, Any]]:
@@ -114,9 +120,9 @@ def _rendered(source: str) -> list[dict[str, Any]]:
 
 
 def _compiled(
-    source: str, env: str | None, cluster: str | None, engine: str | None, as_of: date
-) -> tuple[list[dict[str, Any]], Program] | int:
-    """Return the objects of one cluster and its program; an exit code if the policy has findings."""
+    source: str, *, env: str | None, cluster: str | None, engine: str | None, as_of: date, fail_on: str
+) -> tuple[list[dict[str, Any]], Program, int] | int:
+    """Return the objects of one cluster, its program and the exit code of its findings; only a code if it has errors."""
     from apportion_cli.findings import show_findings
     from apportion_cli.inputs import read_policy
     from apportion_compiler.compile import compile_policy
@@ -136,7 +142,8 @@ def _compiled(
     compilation = compile_policy(inputs.policy, own, as_of)
     if has_errors(compilation.diagnostics):
         return show_findings(console, inputs, compilation.diagnostics, "error")
-    return objects_of_targets(compilation, own), compilation.programs[own[0]]
+    code = show_findings(console, inputs, compilation.diagnostics, fail_on)
+    return objects_of_targets(compilation, own), compilation.programs[own[0]], code
 
 
 def objects_of_targets(compilation: Compilation, targets: Iterable[Target]) -> list[dict[str, Any]]:

@@ -46,11 +46,12 @@ class SimulationTarget:
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """The result of a simulation; `code` is not 0 if it was interrupted."""
+    """The result of a simulation; `code` is not 0 if it was interrupted, and `findings` is the policy's exit code."""
 
     report: Report
     history: History
     code: int = ExitCode.OK
+    findings: int = ExitCode.OK
 
 
 def run_scenario(
@@ -60,8 +61,11 @@ def run_scenario(
     as_of: date,
     outputs: Sequence[Output],
     against: SimulationTarget | None = None,
+    fail_on: str = "error",
 ) -> int:
     """Simulate, write the reports, and return the exit code; with `against`, compare with another result.
+
+    A finding of severity `fail_on` in a policy gives exit code 1 after the reports.
 
     Raises:
         PreconditionError: If a file cannot be read, or the engine is not simulated.
@@ -71,33 +75,35 @@ def run_scenario(
     console = current()
     wanted = outputs or (Output("text"),)
     keeps_facts = any(output.format in _OF_FACTS for output in wanted)
-    found = simulate(choice, load, as_of=as_of, keeps_facts=keeps_facts)
+    found = simulate(choice, load, as_of=as_of, keeps_facts=keeps_facts, fail_on=fail_on)
     if isinstance(found, int):
         return found
     if against is None or found.code != ExitCode.OK:
         for output in wanted:
             deliver(console, output, _rendered(found, output))
-        return found.code
-    other = simulate(against, load, as_of=as_of, keeps_facts=False)
+        return found.code or found.findings
+    other = simulate(against, load, as_of=as_of, keeps_facts=False, fail_on=fail_on)
     if isinstance(other, int):
         return other
     comparison = compare(other.report, found.report)
     for output in wanted:
         deliver(console, output, _compared(comparison, output))
-    return other.code
+    return other.code or found.findings or other.findings
 
 
 def simulate(
-    choice: SimulationTarget, load: str | TraceInput, *, as_of: date, keeps_facts: bool
+    choice: SimulationTarget, load: str | TraceInput, *, as_of: date, keeps_facts: bool, fail_on: str = "error"
 ) -> SimulationResult | int:
     """Run a scenario or a trace to its end or until it is interrupted.
 
-    Returns an exit code if the policy has findings.
+    Returns an exit code if the policy has errors; its other findings are printed.
 
     Raises:
         PreconditionError: If a file cannot be read, or the engine is not simulated.
     """
-    found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)
+    found = read_objects(
+        choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of, fail_on=fail_on
+    )
     return found if isinstance(found, int) else simulate_objects(choice, found, load, keeps_facts=keeps_facts)
 
 
@@ -124,7 +130,7 @@ def simulate_objects(
         digest=hashlib.sha256(json.dumps(objects, sort_keys=True).encode()).hexdigest(),
         scenario=load if isinstance(load, str) else ", ".join(load.files),
     )
-    return SimulationResult(build_report(history, scenario.name, scenario.start, inputs), history, code)
+    return SimulationResult(build_report(history, scenario.name, scenario.start, inputs), history, code, found.code)
 
 
 def simulated_history(

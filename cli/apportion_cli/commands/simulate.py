@@ -149,7 +149,7 @@ def simulate(
             )
         choice = SimulationTarget(policy or ".", env, cluster, engine, shard)
         load = replace(trace, beside=scenario) if trace is not None else scenario or ""
-        return run_scenario(choice, load, as_of=as_of, outputs=outputs, against=other)
+        return run_scenario(choice, load, as_of=as_of, outputs=outputs, against=other, fail_on=fail_on)
     if policy is not None or not snapshots or formats & _OF_SCENARIOS or against is not None:
         raise click.UsageError(
             "pass --scenario FILE or --trace FORMAT:FILE to simulate a policy, or --cycle SNAPSHOT to simulate one cycle (-o text, json or yaml)"

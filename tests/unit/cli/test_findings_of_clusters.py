@@ -1,4 +1,4 @@
-"""A fault of several clusters is reported once, but counts for each of them when they are selected."""
+"""The findings of a selected cluster; a fault of several clusters is reported once, but counts for each of them."""
 
 from __future__ import annotations
 
@@ -81,3 +81,28 @@ def test_waived_shortage_is_waived_on_each_cluster(run: Run, tmp_path: Path, sce
     for cluster in ("one", "two"):
         result = run("simulate", file, "--cluster", cluster, "--scenario", scenario)
         assert result.code == 0, result.err
+
+
+def test_simulation_prints_the_warnings_of_its_cluster(run: Run, tmp_path: Path, scenario: Path) -> None:
+    file = tmp_path / "policy.py"
+    file.write_text(_POLICY.format(top=2, override=""))
+    chosen = ("simulate", file, "--scenario", scenario, "--cluster")
+    result = run(*chosen, "three")
+    assert result.code == 0
+    assert "1 succeeded" in result.out
+    assert "warning[AP506] plain Kubernetes does not support guaranteed" in result.err
+    assert result.err == run("validate", file).out
+    assert "AP506" in run(*chosen, "three", "-q").err
+    assert run(*chosen, "one").err == ""
+
+
+def test_simulation_fails_on_warnings_after_its_report(run: Run, tmp_path: Path, scenario: Path) -> None:
+    file = tmp_path / "policy.py"
+    file.write_text(_POLICY.format(top=2, override=""))
+    chosen = ("simulate", file, "--scenario", scenario, "--fail-on", "warning", "--cluster")
+    result = run(*chosen, "three")
+    assert (result.code, "1 succeeded" in result.out) == (1, True), result.text
+    assert run(*chosen, "one").code == 0
+    for first, second in (("one", "three"), ("three", "one")):
+        compared = run(*chosen, first, "--against", file, "--against-cluster", second)
+        assert (compared.code, compared.err.count("AP506")) == (1, 2), compared.text
