@@ -31,6 +31,10 @@ class Fact(NamedTuple):
     gpu_groups: tuple[str, ...] = ()
     """Shared devices allocated to a pod, by the names of their groups."""
 
+    def because(self, why: str) -> Fact:
+        """Return the fact with another reason."""
+        return self._replace(why=why)
+
     def document(self) -> dict[str, Any]:
         """Return the fact as JSON data, without empty fields."""
         return {key: value for key, value in zip(self._fields, self, strict=True) if value or key == "at_s"}
@@ -164,7 +168,7 @@ class History:
     def amend(self, number: int | None, at_s: float, why: str) -> None:
         """Replace the reason of a fact, by its number, if it is kept and of this time."""
         if number is not None and number < len(self.facts) and self.facts[number].at_s == at_s:
-            self.facts[number] = self.facts[number]._replace(why=why)
+            self.facts[number] = self.facts[number].because(why)
 
     def begin_stay(
         self,

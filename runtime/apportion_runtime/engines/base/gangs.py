@@ -21,7 +21,7 @@ from apportion_runtime.admission.expansion import can_suspend, is_observed
 from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
-from apportion_runtime.admission.objects import GroupingError, annotations_of, name_of, namespace_of
+from apportion_runtime.admission.objects import GroupingError, annotations_of, kind_of, name_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.controllers.job_pods import JobPods, record_like
@@ -31,6 +31,9 @@ from apportion_runtime.sim.scenario.format import Manifest
 
 _OF_KAI = (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, GPU_DEVICES_ANNOTATION, POD_GROUP_ANNOTATION)
 """Annotations that only this module reads."""
+
+
+_JOB = ("batch", "Job")
 
 
 class _Member(NamedTuple):
@@ -115,6 +118,11 @@ class Gangs:
             return group_of(as_kai, Lookup(self._cluster_state)) or _alone(made)
         except GroupingError:
             return _alone(made)
+
+
+def independent_jobs(running: Running, made: Manifest) -> int | None:
+    """Return a minimum of 1 for pods of a Job, on an engine that starts them one by one: each works without the others."""
+    return 1 if kind_of(running.manifest) == _JOB and not running.ends_together else None
 
 
 def _alone(made: Manifest) -> Grouping:

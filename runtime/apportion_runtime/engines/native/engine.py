@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from itertools import islice
 
 from apportion_runtime.admission.objects import name_of
-from apportion_runtime.engines.base.engine import PlainEngine
+from apportion_runtime.engines.base.engine import PlainEngine, Pods
+from apportion_runtime.engines.base.gangs import Gangs, independent_jobs
 from apportion_runtime.engines.kube_scheduler import KubeScheduler
 from apportion_runtime.engines.kube_scheduler.class_cycle import ClassCycles
 from apportion_runtime.engines.kube_scheduler.pending_pods import PendingPods
@@ -31,6 +32,7 @@ class Native(PlainEngine):
 
     def __init__(self, cluster_state: ClusterState) -> None:
         super().__init__(cluster_state)
+        self.pods = Pods(cluster_state, Gangs(cluster_state, least=independent_jobs))
         with reading(KIND):
             self.profiles = known_profiles(cluster_state.store.list(KIND))
         self._changed_pods = cluster_state.watch_pods()

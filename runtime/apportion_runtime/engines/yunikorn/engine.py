@@ -9,7 +9,8 @@ from apportion_api.counted_nouns import agreeing
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.yunikorn.names import SCHEDULER
 from apportion_runtime.core.snapshot import Pod
-from apportion_runtime.engines.base.engine import PlainEngine
+from apportion_runtime.engines.base.engine import PlainEngine, Pods
+from apportion_runtime.engines.base.gangs import Gangs, independent_jobs
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, read_profiles
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes as KubeNodes
 from apportion_runtime.engines.kube_scheduler.pending_pods import PendingPod, PendingPods
@@ -52,6 +53,7 @@ class YuniKorn(PlainEngine):
 
     def __init__(self, cluster_state: ClusterState) -> None:
         super().__init__(cluster_state)
+        self.pods = Pods(cluster_state, Gangs(cluster_state, least=independent_jobs))
         self._configuration = read_configuration(cluster_state.store.list("ConfigMap"))
         configuration = self._configuration
         self._kube_nodes = KubeNodes(cluster_state, self.pods.facts)

@@ -63,6 +63,12 @@ def scoring(strategy: str, **resources: int) -> Made:
     return {"pluginConfig": [{"name": "NodeResourcesFit", "args": args}]}
 
 
+def test_a_job_starts_with_its_first_pods_whatever_its_minimum() -> None:
+    job = "{name: job, kind: Job, pods: 4, min: 4, gpus: 1, duration: 10m}"
+    history, _ = run(f"nodes: [{{pool: gpu, count: 1, gpus: 2, cpu: 8, memory: 8Gi}}]\nworkloads: [{job}]")
+    assert (history.workloads[0].started_s, history.waits[0].until_s) == (0.0, 0.0)
+
+
 def test_pod_request_is_the_larger_of_containers_and_init_container() -> None:
     def asks(cpu: str, **more: Any) -> Made:
         return {"resources": {"requests": {"cpu": cpu}}, **more}

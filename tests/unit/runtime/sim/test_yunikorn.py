@@ -12,6 +12,7 @@ from apportion_runtime.engines.yunikorn.model import MODEL as YUNIKORN
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.observed.cluster import observed_cluster
+from apportion_runtime.sim.report.summary import summarise
 from apportion_runtime.sim.scenario.format import Scenario
 from apportion_runtime.sim.scenario.reader import read_scenario
 
@@ -55,6 +56,22 @@ def run(text: str, *objects: Made) -> History:
 
 def facts(history: History, what: str, workload: str) -> list[Any]:
     return [fact for fact in history.facts if fact.what == what and fact.workload == workload]
+
+
+def test_minimum_of_the_short_form_makes_no_gang() -> None:
+    """A Job without task groups starts with its first pods, also if its minimum never runs at once."""
+    job = "{name: job, namespace: a, kind: Job, pods: 8, min: 8, gpus: 1, duration: 10m}"
+    history = run(f"{TWO}workloads: [{job}]", config_map(queue("a", 2)), A)
+    (start,) = facts(history, "started", "job")
+    assert (start.at_s, start.why) == (0.0, "4 pods placed")
+    summary = summarise(history)
+    (job_facts,) = history.workloads
+    assert job_facts.started_s == 0.0
+    assert job_facts.finished_s == summary.makespan_s
+    assert 1200 < summary.makespan_s < 1210
+    assert [(found.name, found.n_waiting, found.wait_p50_s) for found in summary.queues if found.n_groups] == [
+        ("root", 0, 0.0), ("root.a", 0, 0.0)
+    ]  # fmt: skip
 
 
 def test_guarantee_is_reclaimed_after_the_delay_from_the_newest_pods() -> None:
