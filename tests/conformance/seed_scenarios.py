@@ -107,7 +107,7 @@ def read_example(
     """Return the compiled objects of an example, and its scenario after a change of its document."""
     folder = _EXAMPLES / example
     with click.Context(click.Command("simulate")):
-        read = read_objects(str(folder), env=None, cluster=None, engine=None, as_of=_AS_OF)
+        read = read_objects(str(folder), env=None, cluster=None, engine=None, as_of=_AS_OF, fail_on="error")
     assert isinstance(read, ScenarioObjects)
 
     def documents(name: str) -> list[Object]:

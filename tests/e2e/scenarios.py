@@ -83,7 +83,7 @@ def live_scenario(example: Path, *, engine: str, env: str) -> LiveScenario:
     """Read an example's scenario, and simulate it on the cluster of an environment."""
     file = example / "scenario.yaml"
     with click.Context(click.Command("simulate")):
-        objects = read_objects(str(example), env=env, cluster=None, engine=engine, as_of=_AS_OF)
+        objects = read_objects(str(example), env=env, cluster=None, engine=engine, as_of=_AS_OF, fail_on="error")
     assert isinstance(objects, ScenarioObjects)
 
     def read(name: str) -> list[Object]:
